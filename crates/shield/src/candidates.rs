@@ -1,0 +1,333 @@
+//! How is a continuous action shielded?
+//!
+//! By sampling. [`sample`] fills a buffer with candidate actions from a box around the proposal,
+//! the domain predicts the cost of each, and [`judge_nearest`] lets the proposal through if it is
+//! admissible and otherwise takes the *nearest* admissible candidate.
+//!
+//! This is sampling, not optimisation: a better action between two candidates is not found, and a
+//! set of which no candidate is admissible is [`Infeasible`](crate::Verdict::Infeasible) even if an
+//! admissible action exists elsewhere. More candidates, or a wider box, buy a finer answer.
+//!
+//! **Invariants:** candidate 0 is the proposal, clamped to the bounds as every candidate is; the
+//! others follow a fixed low-discrepancy sequence (Halton's), so the same call gives the same
+//! candidates; a prefix of a longer set is the shorter set.
+//!
+//! **Absent on purpose:** randomness, gradients, and more than [`MAX_DIMENSIONS`] dimensions, where
+//! so few samples would say nothing.
+
+use core::fmt;
+
+use crate::{Decision, Fallback, JudgeError, Shield, Situation, usable};
+
+/// The most dimensions an action may have: one prime base each.
+pub const MAX_DIMENSIONS: usize = BASES.len();
+
+/// Where candidates may lie: within `radius` of the proposal and within the action's bounds.
+///
+/// Each slice has one number per dimension.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbourhood<'a> {
+    /// The proposed action.
+    pub proposal: &'a [f64],
+    /// How far from the proposal a candidate may be, at least 0.
+    pub radius: &'a [f64],
+    /// The least action.
+    pub low: &'a [f64],
+    /// The greatest action, at least the least.
+    pub high: &'a [f64],
+}
+
+/// Fills `candidates`, row after row, with actions near the proposal; the first is the proposal.
+///
+/// A domain that knows a safe action (full brake, say) should overwrite the last row with it and
+/// make it the spec's `last_resort`; the default last resort, 0, is the proposal itself.
+///
+/// # Errors
+///
+/// If the slices do not fit together, there are too many dimensions, or a number is not finite or
+/// out of order.
+///
+/// ```
+/// use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
+/// use cpss_shield::{Shield, ShieldSpec};
+///
+/// let shield = Shield::new(ShieldSpec::new(1.0, 10))?;
+/// let around = Neighbourhood { proposal: &[0.9], radius: &[0.5], low: &[-1.0], high: &[1.0] };
+/// let mut candidates = [0.0; 16];
+/// sample(&around, &mut candidates)?;
+///
+/// // In this domain, whatever is above 0.7 is dangerous.
+/// let costs = candidates.map(|action| if action > 0.7 { 0.8 } else { 0.0 });
+/// let decision = judge_nearest(&shield, &around, &candidates, &costs, 0.0, &mut [0.0; 16])?;
+/// let executed = candidates[decision.executed()];
+/// assert!(executed <= 0.7 && executed > 0.6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn sample(around: &Neighbourhood<'_>, candidates: &mut [f64]) -> Result<(), CandidateError> {
+    around.check(candidates.len())?;
+    for (row, candidate) in candidates.chunks_exact_mut(around.dimensions()).enumerate() {
+        for (axis, value) in around.axes().zip(candidate) {
+            *value = match row {
+                0 => axis.centre(),
+                _ => axis.at(radical_inverse(row, axis.base)),
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Judges a set of candidates: the proposal, candidate 0, if it is admissible, or else the nearest
+/// that is. Changes nothing; settle the decision as any other.
+///
+/// This is [`Fallback::BestAdmissible`] with the preference `-distance^2`, measured in radii so that
+/// metres and radians weigh alike, whatever the shield's own fallback. `preferences` is room for
+/// one number per candidate, and holds those preferences afterwards.
+///
+/// # Errors
+///
+/// If the slices do not fit together, or the shield refuses the situation's shape.
+pub fn judge_nearest(
+    shield: &Shield,
+    around: &Neighbourhood<'_>,
+    candidates: &[f64],
+    costs: &[f64],
+    density: f64,
+    preferences: &mut [f64],
+) -> Result<Decision, CandidateError> {
+    let rows = around.check(candidates.len())?;
+    expect("costs", rows, costs.len())?;
+    expect("preferences", rows, preferences.len())?;
+    for (candidate, preference) in
+        candidates.chunks_exact(around.dimensions()).zip(preferences.iter_mut())
+    {
+        let mut distance2 = 0.0;
+        for (axis, &value) in around.axes().zip(candidate) {
+            // A dimension of radius 0 is fixed: no candidate differs from another in it.
+            if axis.radius > 0.0 {
+                let radii = (value - axis.centre()) / axis.radius;
+                distance2 += radii * radii;
+            }
+        }
+        *preference = -distance2;
+    }
+    let situation = Situation { proposal: 0, costs, preferences, density };
+    shield.judge_by(Fallback::BestAdmissible, &situation).map_err(CandidateError::Judge)
+}
+
+/// A candidate set that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CandidateError {
+    /// A slice does not fit the others.
+    Length {
+        /// The slice.
+        field: &'static str,
+        /// The length it should have.
+        expected: usize,
+        /// The length it has.
+        found: usize,
+    },
+    /// The action has no dimension, or more than [`MAX_DIMENSIONS`].
+    Dimensions {
+        /// How many it has.
+        found: usize,
+    },
+    /// A number of the neighbourhood is not finite, or out of order.
+    OutOfRange {
+        /// The field, as in [`Neighbourhood`].
+        field: &'static str,
+        /// The dimension.
+        dimension: usize,
+        /// What it held.
+        value: f64,
+    },
+    /// The shield refused the situation's shape.
+    Judge(JudgeError),
+}
+
+impl fmt::Display for CandidateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CandidateError::Length { field, expected, found } => {
+                write!(f, "`{field}` has {found} entries, expected {expected}")
+            }
+            CandidateError::Dimensions { found } => {
+                write!(f, "`proposal` has {found} dimensions, expected 1 to {MAX_DIMENSIONS}")
+            }
+            CandidateError::OutOfRange { field, dimension, value } => {
+                write!(f, "`{field}[{dimension}]` is out of range: {value}")
+            }
+            CandidateError::Judge(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for CandidateError {}
+
+/// One dimension of a neighbourhood.
+struct Axis {
+    proposal: f64,
+    radius: f64,
+    low: f64,
+    high: f64,
+    base: usize,
+}
+
+impl Axis {
+    /// The proposal, brought within the bounds.
+    fn centre(&self) -> f64 {
+        self.clamp(self.proposal)
+    }
+
+    /// The point at a share in `[0, 1)` of the way through the box. The box is cut at the bounds
+    /// before it is sampled, so that no samples pile up on them.
+    fn at(&self, share: f64) -> f64 {
+        let from = self.clamp(self.centre() - self.radius);
+        let to = self.clamp(self.centre() + self.radius);
+        self.clamp(from + (to - from) * share)
+    }
+
+    /// Not `f64::clamp`, which panics if the bounds are out of order.
+    fn clamp(&self, value: f64) -> f64 {
+        value.max(self.low).min(self.high)
+    }
+}
+
+impl Neighbourhood<'_> {
+    /// How many numbers an action has; never 0, which `chunks_exact` would panic at.
+    fn dimensions(&self) -> usize {
+        self.proposal.len().max(1)
+    }
+
+    fn axes(&self) -> impl Iterator<Item = Axis> {
+        let (centres, radii) = (self.proposal.iter(), self.radius.iter());
+        let bounds = self.low.iter().zip(self.high);
+        centres.zip(radii).zip(bounds).zip(BASES).map(
+            |(((&proposal, &radius), (&low, &high)), base)| Axis {
+                proposal,
+                radius,
+                low,
+                high,
+                base,
+            },
+        )
+    }
+
+    /// Checks the numbers and returns how many candidates a buffer of `length` holds.
+    fn check(&self, length: usize) -> Result<usize, CandidateError> {
+        let dimensions = self.proposal.len();
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
+            return Err(CandidateError::Dimensions { found: dimensions });
+        }
+        expect("radius", dimensions, self.radius.len())?;
+        expect("low", dimensions, self.low.len())?;
+        expect("high", dimensions, self.high.len())?;
+        for (dimension, axis) in self.axes().enumerate() {
+            let Axis { proposal, radius, low, high, .. } = axis;
+            for (field, value, in_range) in [
+                ("proposal", proposal, proposal.is_finite()),
+                ("radius", radius, usable(radius)),
+                ("low", low, low.is_finite()),
+                ("high", high, low <= high && high < f64::INFINITY),
+            ] {
+                if !in_range {
+                    return Err(CandidateError::OutOfRange { field, dimension, value });
+                }
+            }
+        }
+        // Whole rows, and at least one.
+        let rows = (length / self.dimensions()).max(1);
+        expect("candidates", rows.saturating_mul(dimensions), length)?;
+        Ok(rows)
+    }
+}
+
+/// The first primes: Halton's sequence takes one base per dimension.
+const BASES: [usize; 16] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53];
+
+/// The digits of `index` in `base`, mirrored at the point: a number in `[0, 1)`.
+fn radical_inverse(index: usize, base: usize) -> f64 {
+    // Every base is at least 2; saying so here lets the compiler drop its check for zero.
+    let base = base.max(2);
+    let (mut rest, mut digit, mut inverse) = (index, 1.0, 0.0);
+    while rest > 0 {
+        digit /= base as f64;
+        inverse += digit * (rest % base) as f64;
+        rest /= base;
+    }
+    inverse
+}
+
+fn expect(field: &'static str, expected: usize, found: usize) -> Result<(), CandidateError> {
+    if found == expected { Ok(()) } else { Err(CandidateError::Length { field, expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Reason, ShieldSpec, Verdict};
+
+    const AROUND: Neighbourhood<'_> = Neighbourhood {
+        proposal: &[0.9, -3.0],
+        radius: &[0.5, 0.25],
+        low: &[-1.0, -2.0],
+        high: &[1.0, 2.0],
+    };
+
+    #[test]
+    fn halton_mirrors_the_digits() {
+        assert_eq!([1, 2, 3, 4].map(|i| radical_inverse(i, 2)), [0.5, 0.25, 0.75, 0.125]);
+        assert!((radical_inverse(5, 3) - 7.0 / 9.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn candidates_stay_in_the_box_and_the_bounds_and_differ() {
+        let mut candidates = [0.0; 128];
+        sample(&AROUND, &mut candidates).unwrap();
+        assert_eq!(candidates[..2], [0.9, -2.0], "the proposal, clamped");
+        for row in candidates.chunks_exact(2) {
+            assert!((0.4..=1.0).contains(&row[0]) && (-2.0..=-1.75).contains(&row[1]), "{row:?}");
+        }
+        for (i, row) in candidates.chunks_exact(2).enumerate() {
+            assert!(candidates.chunks_exact(2).skip(i + 1).all(|other| other != row));
+        }
+    }
+
+    #[test]
+    fn nearest_admissible_wins_even_under_min_risk() {
+        let shield = Shield::new(ShieldSpec::new(2.0, 10)).unwrap();
+        let around = Neighbourhood { proposal: &[0.0], radius: &[1.0], low: &[-1.0], high: &[1.0] };
+        let candidates = [0.0, 0.2, -0.4, 0.8];
+        let (costs, mut room) = ([0.9, 0.8, 0.1, 0.0], [0.0; 4]);
+        let decision =
+            judge_nearest(&shield, &around, &candidates, &costs, 0.0, &mut room).unwrap();
+        assert_eq!(decision.executed(), 2, "-0.4 is nearer than the least risky 0.8");
+        assert_eq!(decision.verdict(), Verdict::Replace(Reason::OverCap));
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_value() {
+        let mut room = [0.0; 4];
+        let mut error = |around: &Neighbourhood<'_>| sample(around, &mut room).unwrap_err();
+        let nan = [f64::NAN, 0.0];
+        assert!(matches!(
+            error(&Neighbourhood { proposal: &nan, ..AROUND }),
+            CandidateError::OutOfRange { field: "proposal", dimension: 0, value } if value.is_nan()
+        ));
+        assert_eq!(
+            error(&Neighbourhood { high: &[1.0, -2.5], ..AROUND }),
+            CandidateError::OutOfRange { field: "high", dimension: 1, value: -2.5 }
+        );
+        assert_eq!(
+            error(&Neighbourhood { radius: &[1.0], ..AROUND }),
+            CandidateError::Length { field: "radius", expected: 2, found: 1 }
+        );
+        assert_eq!(
+            error(&Neighbourhood { proposal: &[], ..AROUND }),
+            CandidateError::Dimensions { found: 0 }
+        );
+        assert_eq!(
+            sample(&AROUND, &mut [0.0; 3]).unwrap_err(),
+            CandidateError::Length { field: "candidates", expected: 2, found: 3 }
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! What can be said about a whole run, and re-derived by someone who does not trust us?
+//!
+//! A [`Certificate`] is the ledger and the counts at the end of an episode (or so far). It follows
+//! from the trace of decisions and observed costs alone.
+//!
+//! **Invariants:** `admitted + replaced + infeasible == steps`; `envelope_held` covers every step,
+//! not only the last.
+
+use core::fmt;
+
+use crate::decision::Short;
+use crate::{Decision, Ledger, Mode, Reason, Settlement, Verdict};
+
+/// The account of a run: what was allowed, what was spent, and how often the shield acted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certificate {
+    /// Whether the verdicts were carried out or only recorded.
+    pub mode: Mode,
+    /// The budget `B`.
+    pub budget: f64,
+    /// The horizon `T` \[decisions\].
+    pub horizon: u32,
+    /// The `epsilon` of Eq. 4.
+    pub epsilon: f64,
+    /// Decisions settled, `t`.
+    pub steps: u64,
+    /// Cost spent, `C_t`.
+    pub spent: f64,
+    /// Cost above the thresholds, `E_t`.
+    pub excess: f64,
+    /// The anytime envelope at the last step.
+    pub envelope: f64,
+    /// Whether the spent cost was within the envelope at every step.
+    pub envelope_held: bool,
+    /// How often the shield did what.
+    pub counts: Counts,
+}
+
+impl Certificate {
+    pub(crate) fn of(mode: Mode, ledger: &Ledger, counts: Counts, envelope_held: bool) -> Self {
+        Certificate {
+            mode,
+            budget: ledger.budget(),
+            horizon: ledger.horizon(),
+            epsilon: ledger.epsilon(),
+            steps: ledger.step(),
+            spent: ledger.spent(),
+            excess: ledger.excess(),
+            envelope: ledger.envelope(),
+            envelope_held,
+            counts,
+        }
+    }
+}
+
+/// How often each thing happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Proposals that were admissible.
+    pub admitted: u64,
+    /// Proposals for which an admissible action stood in.
+    pub replaced: u64,
+    /// Steps on which no action was admissible.
+    pub infeasible: u64,
+    /// Steps whose executed action was predicted to be admissible and then cost more.
+    pub mispredicted: u64,
+    /// Proposals refused because their cost was unusable.
+    pub unusable_costs: u64,
+    /// Steps whose density was unusable.
+    pub unusable_contexts: u64,
+    /// Steps whose observed cost was unusable, and which were charged 1.
+    pub unusable_observations: u64,
+}
+
+impl Counts {
+    /// Counts one settled decision.
+    pub(crate) fn record(&mut self, decision: &Decision, settlement: &Settlement) {
+        let verdict = decision.verdict();
+        let unusable_cost = verdict.reason() == Some(Reason::UnusableCost);
+        for (count, happened) in [
+            (&mut self.admitted, verdict == Verdict::Admit),
+            (&mut self.replaced, matches!(verdict, Verdict::Replace(_))),
+            (&mut self.infeasible, matches!(verdict, Verdict::Infeasible(_))),
+            (&mut self.mispredicted, settlement.mispredicted),
+            (&mut self.unusable_costs, unusable_cost),
+            (&mut self.unusable_contexts, !crate::usable(decision.density())),
+            (&mut self.unusable_observations, settlement.unusable_observation),
+        ] {
+            *count = count.saturating_add(u64::from(happened));
+        }
+    }
+}
+
+/// For people, in a few lines.
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.counts;
+        writeln!(
+            f,
+            "spent {} of {} in {} of {} decisions ({})",
+            Short(self.spent),
+            Short(self.budget),
+            self.steps,
+            self.horizon,
+            self.mode
+        )?;
+        writeln!(
+            f,
+            "envelope {}, of which excess {}: {}",
+            Short(self.envelope),
+            Short(self.excess),
+            if self.envelope_held { "held at every step" } else { "BROKEN" }
+        )?;
+        write!(
+            f,
+            "admitted {}, replaced {}, infeasible {}, mispredicted {}",
+            counts.admitted, counts.replaced, counts.infeasible, counts.mispredicted
+        )?;
+        for (count, what) in [
+            (counts.unusable_costs, "cost"),
+            (counts.unusable_contexts, "density"),
+            (counts.unusable_observations, "observed cost"),
+        ] {
+            if count > 0 {
+                write!(f, "\nunusable {what} on {count} steps, taken for the worst")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Which action runs now, and what did it cost?
+//!
+//! Algorithm 1 of the paper, in two halves that meet around the step of the world:
+//! [`Shield::judge`] is its lines 3 to 9 and [`Shield::settle`] its line 10. The comparison of `c`
+//! with `tau` is [`Threshold::admits`].
+//!
+//! **Invariants:** judging changes nothing and gives the same bits every time; only settling does,
+//! once per decision; the proposal runs if and only if it is admissible (in [`Mode::Enforce`]);
+//! both are total over every float there is, and neither can panic (`tests/panic_free.rs`).
+//!
+//! **Absent on purpose:** a way to switch the shield off, to edit the ledger, or to change the
+//! rules after construction.
+
+use crate::fallback::{self, Choice};
+use crate::{
+    Certificate, Context, Counts, Decision, Fallback, JudgeError, Ledger, Mode, OutOfRange, Rules,
+    Settlement, ShieldSpec, Situation, StaleDecision, Threshold, Verdict, usable,
+};
+
+/// The shield: rules that never change, a ledger, a context, and the counts of what it did.
+///
+/// ```
+/// use cpss_shield::{Shield, ShieldSpec, Situation};
+///
+/// let mut shield = Shield::new(ShieldSpec::new(1.0, 10))?;
+/// let costs = [0.05, 0.7];
+/// let decision =
+///     shield.judge(&Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 })?;
+/// assert_eq!(decision.executed(), 0);
+/// let settlement = shield.settle(decision, 0.04)?;
+/// assert_eq!(settlement.remaining, 0.96);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shield {
+    rules: Rules,
+    ledger: Ledger,
+    context: Context,
+    counts: Counts,
+    envelope_held: bool,
+}
+
+impl Shield {
+    /// Checks the spec and opens a ledger.
+    ///
+    /// # Errors
+    ///
+    /// The first number of the spec that is out of its range.
+    pub fn new(spec: ShieldSpec) -> Result<Shield, OutOfRange> {
+        Rules::new(spec).map(Shield::under)
+    }
+
+    /// Opens a ledger under rules that were checked before.
+    pub const fn under(rules: Rules) -> Shield {
+        let spec = rules.spec();
+        Shield {
+            ledger: Ledger::open(spec.budget, spec.horizon, spec.epsilon),
+            context: Context::new(spec.smoothing),
+            counts: Counts {
+                admitted: 0,
+                replaced: 0,
+                infeasible: 0,
+                mispredicted: 0,
+                unusable_costs: 0,
+                unusable_contexts: 0,
+                unusable_observations: 0,
+            },
+            envelope_held: true,
+            rules,
+        }
+    }
+
+    /// Judges a proposal: lines 3 to 9 of Algorithm 1. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the situation's shape makes no sense; see [`JudgeError`]. Its numbers cannot.
+    pub fn judge(&self, situation: &Situation<'_>) -> Result<Decision, JudgeError> {
+        self.judge_by(self.rules.spec().fallback, situation)
+    }
+
+    /// Judges with a fallback that may differ from the rules' own.
+    pub(crate) fn judge_by(
+        &self,
+        fallback: Fallback,
+        situation: &Situation<'_>,
+    ) -> Result<Decision, JudgeError> {
+        let Situation { proposal, costs, preferences, density } = *situation;
+        let spec = self.rules.spec();
+
+        // Lines 3 and 4: the proposal, and the threshold from what is left and what is around.
+        let cost_proposed = situation.check(spec.last_resort)?;
+        let threshold =
+            Threshold::project(&self.ledger, &self.context, &spec.gain, spec.tau_cap, density);
+
+        // Lines 5 to 9: run the proposal if it is admissible, or else the fallback.
+        let (verdict, allowed) = match threshold.refusal(cost_proposed) {
+            None => (Verdict::Admit, proposal),
+            Some(reason) => match fallback::choose(fallback, &threshold, costs, preferences) {
+                Choice::Admissible(action) => (Verdict::Replace(reason), action),
+                Choice::LeastRisky(action) => (Verdict::Infeasible(reason), action),
+                Choice::Nothing => (Verdict::Infeasible(reason), spec.last_resort),
+            },
+        };
+        let executed = match spec.mode {
+            Mode::Enforce => allowed,
+            Mode::Shadow => proposal,
+        };
+
+        Ok(Decision {
+            step: self.ledger.step(),
+            proposal,
+            executed,
+            verdict,
+            threshold,
+            cost_proposed,
+            cost_executed: costs.get(executed).copied().unwrap_or(f64::NAN),
+            density,
+        })
+    }
+
+    /// Charges what the executed action was observed to cost: line 10 of Algorithm 1.
+    ///
+    /// The observed cost may differ from the predicted one; the ledger believes the observation.
+    /// If that is NaN, infinite or negative, the worst is charged: 1.
+    ///
+    /// # Errors
+    ///
+    /// If the decision is of another step than the shield's: it has been settled already, or the
+    /// ledger was renewed. Nothing is charged then. A decision of *another shield* at the same
+    /// step cannot be told apart; keep each shield's decisions with it.
+    pub fn settle(
+        &mut self,
+        decision: Decision,
+        observed: f64,
+    ) -> Result<Settlement, StaleDecision> {
+        self.expects(&decision)?;
+        let unusable_observation = !usable(observed);
+        let charge = if unusable_observation { 1.0 } else { observed };
+
+        let excess = self.ledger.charge(charge, decision.threshold());
+        self.context.observe(decision.density());
+
+        let settlement = Settlement {
+            step: decision.step(),
+            charge,
+            excess,
+            mispredicted: decision.is_admissible() && charge > decision.threshold(),
+            unusable_observation,
+            remaining: self.ledger.remaining(),
+            envelope: self.ledger.envelope(),
+            envelope_holds: self.ledger.envelope_holds(),
+        };
+        self.counts.record(&decision, &settlement);
+        self.envelope_held &= settlement.envelope_holds;
+        Ok(settlement)
+    }
+
+    /// Whether a decision is of the step this shield is at.
+    pub(crate) fn expects(&self, decision: &Decision) -> Result<(), StaleDecision> {
+        let (decided_at, shield_at) = (decision.step(), self.ledger.step());
+        if decided_at == shield_at { Ok(()) } else { Err(StaleDecision { decided_at, shield_at }) }
+    }
+
+    /// Closes the ledger and opens a fresh one, keeping the context: a deployment that goes on.
+    ///
+    /// Returns the finished account.
+    pub fn renew(&mut self) -> Certificate {
+        let finished = self.certificate();
+        let context = self.context;
+        *self = Shield { context, ..Shield::under(self.rules) };
+        finished
+    }
+
+    /// Closes the ledger, opens a fresh one and forgets the context: a new episode.
+    ///
+    /// Returns the finished account.
+    pub fn reset(&mut self) -> Certificate {
+        let finished = self.certificate();
+        *self = Shield::under(self.rules);
+        finished
+    }
+
+    /// The account so far.
+    pub fn certificate(&self) -> Certificate {
+        let mode = self.rules.spec().mode;
+        Certificate::of(mode, &self.ledger, self.counts, self.envelope_held)
+    }
+
+    /// The rules, which never change.
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The ledger as it stands.
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The context as it stands.
+    pub const fn context(&self) -> &Context {
+        &self.context
+    }
+}

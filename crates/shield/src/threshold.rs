@@ -1,0 +1,98 @@
+//! Is this cost admissible now, and if not, which limit refuses it?
+//!
+//! [`Threshold::admits`] is the shield's one comparison, `c <= tau`. Everything else in the crate
+//! works out `tau` before it or acts on it afterwards.
+//!
+//! ```text
+//!   tau_t = min(tau_cap, tau_budget) * g(d_t, delta_t)          Eq. 5, with the cap
+//! ```
+//!
+//! The cap is ours. Without it, budget that was saved lets `tau` grow as the horizon comes near,
+//! until on the last decisions even a predicted collision, cost 1, would be admissible.
+//!
+//! **Invariants:** `0 <= tau <= tau_cap < 1`; an unusable cost is never admitted; a refused cost
+//! has exactly one [`Reason`], the outermost limit that refuses it.
+
+use crate::{Context, GainSpec, Ledger, Reason, usable};
+
+/// The threshold of one decision, with the parts it was made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    tau: f64,
+    tau_cap: f64,
+    tau_budget: f64,
+    gain: f64,
+    closed: bool,
+    spent: bool,
+}
+
+impl Threshold {
+    /// Projects the ledger and tightens by the context: Eqs. 4 and 5.
+    pub(crate) fn project(
+        ledger: &Ledger,
+        context: &Context,
+        gain: &GainSpec,
+        tau_cap: f64,
+        density: f64,
+    ) -> Threshold {
+        let tau_budget = ledger.tau_budget();
+        // A context that cannot be read is taken for the worst there is: gain 0.
+        let gain = match context.read(density) {
+            Some(change) => gain.at(density, change),
+            None => 0.0,
+        };
+        Threshold {
+            tau: tau_budget.min(tau_cap) * gain,
+            tau_cap,
+            tau_budget,
+            gain,
+            closed: ledger.is_closed(),
+            spent: ledger.remaining() <= 0.0,
+        }
+    }
+
+    /// The shield rule's condition, Eq. 6: may an action of this predicted cost run?
+    pub fn admits(&self, cost: f64) -> bool {
+        usable(cost) && cost <= self.tau
+    }
+
+    /// Why a cost is refused; `None` if it is admitted.
+    ///
+    /// The limits are tried from the one that can move least to the one that moves most: a cost
+    /// over the cap is refused whatever the budget, one over the budget whatever the context.
+    pub fn refusal(&self, cost: f64) -> Option<Reason> {
+        if self.admits(cost) {
+            return None;
+        }
+        Some(if !usable(cost) {
+            Reason::UnusableCost
+        } else if cost > self.tau_cap {
+            Reason::OverCap
+        } else if self.closed {
+            Reason::HorizonClosed
+        } else if self.spent {
+            Reason::BudgetSpent
+        } else if cost > self.tau_budget {
+            Reason::OverBudget
+        } else if self.gain == 0.0 {
+            Reason::UnusableContext
+        } else {
+            Reason::OverContext
+        })
+    }
+
+    /// The threshold `tau_t` itself.
+    pub const fn tau(&self) -> f64 {
+        self.tau
+    }
+
+    /// The budget's projection, Eq. 4, before the cap and the gain.
+    pub const fn tau_budget(&self) -> f64 {
+        self.tau_budget
+    }
+
+    /// The gain `g` in `(0, 1]`; 0 if the density was unusable.
+    pub const fn gain(&self) -> f64 {
+        self.gain
+    }
+}
