@@ -84,8 +84,8 @@
 //! `n_{t+1} = n_t - 1`, and `c_t <= tau_t + e_t`.
 //!
 //! - If `R_t >= 0`, the cap and the gain only lower the threshold, so `tau_t <= R_t / n_t`, and
-//!   `R_{t+1} = R_t - c_t >= R_t (1 - 1/n_t) - e_t`. By the claim at `t`, and as `1 - 1/n_t` is
-//!   between 0 and 1, that is at least `B n_{t+1} / (T + epsilon) - E_t - e_t`.
+//!   `R_{t+1} = R_t - c_t >= R_t (1 - 1/n_t) - e_t`. By the claim at `t`, and as
+//!   `0 < 1 - 1/n_t < 1` and `E_t >= 0`, that is at least `B n_{t+1} / (T + epsilon) - E_t - e_t`.
 //! - If `R_t < 0`, then `tau_t = 0` and `c_t = e_t`, so `R_{t+1} = R_t - e_t`, which by the claim at
 //!   `t` is at least `B n_t / (T + epsilon) - E_t - e_t`, and more than the claim at `t + 1` asks.
 //!
