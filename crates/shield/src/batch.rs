@@ -94,7 +94,8 @@ pub fn judge_all(
 ) -> Result<(), BatchError> {
     situations.check(shields.len())?;
     expect("decisions", shields.len(), decisions.len())?;
-    for (row, (shield, decision)) in shields.iter().zip(decisions).enumerate() {
+    // Not `enumerate`: its counter keeps an overflow check that a range over the length has not.
+    for ((row, shield), decision) in (0..shields.len()).zip(shields).zip(decisions) {
         *decision = match situations.row(row) {
             Some(situation) => match shield.judge(&situation) {
                 Ok(judged) => Some(judged),
@@ -121,13 +122,13 @@ pub fn settle_all(
     expect("decisions", rows, decisions.len())?;
     expect("observed", rows, observed.len())?;
     expect("settlements", rows, settlements.len())?;
-    for (row, (shield, decision)) in shields.iter().zip(decisions).enumerate() {
+    for ((row, shield), decision) in (0..rows).zip(&*shields).zip(decisions) {
         if let Some(decision) = decision {
             shield.expects(decision).map_err(|error| BatchError::Settle { row, error })?;
         }
     }
-    for (row, (((shield, decision), &cost), settlement)) in
-        shields.iter_mut().zip(decisions).zip(observed).zip(settlements).enumerate()
+    for ((((row, shield), decision), &cost), settlement) in
+        (0..rows).zip(shields).zip(decisions).zip(observed).zip(settlements)
     {
         *settlement = match decision {
             Some(decision) => match shield.settle(*decision, cost) {

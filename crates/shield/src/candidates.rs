@@ -64,8 +64,9 @@ pub struct Neighbourhood<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn sample(around: &Neighbourhood<'_>, candidates: &mut [f64]) -> Result<(), CandidateError> {
-    around.check(candidates.len())?;
-    for (row, candidate) in candidates.chunks_exact_mut(around.dimensions()).enumerate() {
+    let rows = around.check(candidates.len())?;
+    // Not `enumerate`: its counter keeps an overflow check that a range over the length has not.
+    for (row, candidate) in (0..rows).zip(candidates.chunks_exact_mut(around.dimensions())) {
         for (axis, value) in around.axes().zip(candidate) {
             *value = match row {
                 0 => axis.centre(),
@@ -221,7 +222,7 @@ impl Neighbourhood<'_> {
         expect("radius", dimensions, self.radius.len())?;
         expect("low", dimensions, self.low.len())?;
         expect("high", dimensions, self.high.len())?;
-        for (dimension, axis) in self.axes().enumerate() {
+        for (dimension, axis) in (0..dimensions).zip(self.axes()) {
             let Axis { proposal, radius, low, high, .. } = axis;
             for (field, value, in_range) in [
                 ("proposal", proposal, proposal.is_finite()),

@@ -87,26 +87,29 @@ impl Decision {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (proposal, executed) = (self.proposal, self.executed);
+        let ran_anyway = proposal == executed;
         match self.verdict {
             Verdict::Admit => write!(f, "admitted action {proposal}")?,
             // In shadow mode the refused proposal runs all the same, and the log should say so.
-            Verdict::Replace(_) if proposal == executed => {
-                write!(f, "would have replaced action {proposal}")?;
-            }
+            Verdict::Replace(_) if ran_anyway => write!(f, "would have replaced {proposal}")?,
             Verdict::Replace(_) => write!(f, "replaced action {proposal} by {executed}")?,
-            Verdict::Infeasible(_) => {
-                write!(f, "no action fits, ran {executed} for {proposal}")?;
-            }
+            Verdict::Infeasible(_) if ran_anyway => write!(f, "nothing fits, ran {proposal}")?,
+            Verdict::Infeasible(_) => write!(f, "nothing fits, ran {executed} for {proposal}")?,
         }
         let (cost, tau) = (Short(self.cost_proposed), Short(self.threshold()));
+        let (budget, gain) = (Short(self.tau_budget()), Short(self.gain()));
         match self.verdict.reason() {
             None => write!(f, ": cost {cost} is within the threshold {tau}")?,
-            Some(Reason::OverCap | Reason::OverBudget | Reason::OverContext) => {
+            // Which of the two it was shows in the numbers that follow.
+            Some(Reason::OverBudget | Reason::OverContext) => {
                 write!(f, ": cost {cost} is over the threshold {tau}")?;
             }
-            Some(reason) => write!(f, ": {reason} (cost {cost}, threshold {tau})")?,
+            Some(Reason::OverCap) => {
+                write!(f, ": cost {cost} is over the cap {}", Short(self.threshold.tau_cap()))?;
+            }
+            Some(reason) => return write!(f, ": {reason} (cost {cost}, threshold {tau})"),
         }
-        write!(f, " (budget {}, gain {})", Short(self.tau_budget()), Short(self.gain()))
+        write!(f, " (budget {budget}, gain {gain})")
     }
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn choose(
 ) -> Choice {
     let mut safest: Option<Action> = None;
     let mut favourite: Option<Action> = None;
-    for (index, &cost) in costs.iter().enumerate() {
+    // Not `enumerate`: its counter keeps an overflow check that a range over the length has not.
+    for (index, &cost) in (0..costs.len()).zip(costs) {
         if !usable(cost) {
             continue;
         }

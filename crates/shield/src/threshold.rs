@@ -86,6 +86,11 @@ impl Threshold {
         self.tau
     }
 
+    /// The cap, which no budget lifts.
+    pub const fn tau_cap(&self) -> f64 {
+        self.tau_cap
+    }
+
     /// The budget's projection, Eq. 4, before the cap and the gain.
     pub const fn tau_budget(&self) -> f64 {
         self.tau_budget

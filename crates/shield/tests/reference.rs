@@ -1,0 +1,324 @@
+//! Contract: the shield gives what the paper's equations give.
+//!
+//! `reference.py` is an independent reading of them in plain Python. Both are fed the same runs.
+//! With a constant or a rational gain they must agree in every bit, over random runs and over an
+//! exhaustive small grid on which costs hit thresholds exactly. The exponential gain is computed
+//! differently on the two sides, so there thresholds may differ by 1e-12 and verdicts only where a
+//! cost is that close to its threshold. Python also checks the envelope in exact rationals.
+
+mod strategies;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use cpss_shield::{Decision, Fallback, GainSpec, Shield, ShieldSpec, Verdict};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use strategies::{Moment, any_float, any_spec, moment};
+
+/// What both sides are asked, and what the shield answered.
+#[derive(Default)]
+struct Transcript {
+    questions: String,
+    answers: Vec<Answer>,
+}
+
+enum Answer {
+    Ready,
+    Judged(Decision, Vec<f64>),
+    Settled(String),
+}
+
+impl Transcript {
+    fn open(&mut self, spec: ShieldSpec) -> Shield {
+        let (form, k_density, k_change, floor) = match spec.gain {
+            GainSpec::Constant => ("constant", 0.0, 0.0, 1.0),
+            GainSpec::Exponential { k_density, k_change, floor } => {
+                ("exponential", k_density, k_change, floor)
+            }
+            GainSpec::Rational { k_density, k_change, floor } => {
+                ("rational", k_density, k_change, floor)
+            }
+        };
+        let fallback = match spec.fallback {
+            Fallback::MinRisk => "min-risk",
+            Fallback::BestAdmissible => "best-admissible",
+        };
+        self.questions += &format!(
+            "shield {} {} {} {} {form} {} {} {} {} {fallback} {} {}\n",
+            bits(spec.budget),
+            spec.horizon,
+            bits(spec.epsilon),
+            bits(spec.tau_cap),
+            bits(k_density),
+            bits(k_change),
+            bits(floor),
+            bits(spec.smoothing),
+            spec.mode,
+            spec.last_resort,
+        );
+        self.answers.push(Answer::Ready);
+        Shield::new(spec).unwrap()
+    }
+
+    fn judge(&mut self, shield: &Shield, moment: &Moment) -> Decision {
+        let list = |values: &[f64]| values.iter().map(|&x| bits(x) + " ").collect::<String>();
+        self.questions += &format!(
+            "judge {} {} {}/ {}\n",
+            moment.proposal,
+            bits(moment.density),
+            list(&moment.costs),
+            list(&moment.preferences),
+        );
+        let decision = shield.judge(&moment.situation()).unwrap();
+        self.answers.push(Answer::Judged(decision, moment.costs.clone()));
+        decision
+    }
+
+    fn settle(&mut self, shield: &mut Shield, decision: Decision, observed: f64) {
+        self.questions += &format!("settle {}\n", bits(observed));
+        let settled = shield.settle(decision, observed).unwrap();
+        assert!(settled.envelope_holds);
+        self.answers.push(Answer::Settled(format!(
+            "{} {} {} {} {} {} exact",
+            bits(settled.charge),
+            bits(settled.excess),
+            u8::from(settled.mispredicted),
+            bits(settled.remaining),
+            bits(shield.ledger().spent()),
+            bits(settled.envelope),
+        )));
+    }
+
+    /// Asks the reference, and hands each of its lines to `agree` beside the shield's answer.
+    fn compare(self, agree: impl Fn(&Answer, &str) -> bool) {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference.py");
+        let mut python = Command::new("python3")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 runs the reference");
+        // Both pipes are finite, so the questions need a thread of their own.
+        let (mut stdin, questions) = (python.stdin.take().unwrap(), self.questions.clone());
+        let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()).unwrap());
+        let lines = BufReader::new(python.stdout.take().unwrap()).lines();
+        let mut compared = 0;
+        for ((answer, line), question) in self.answers.iter().zip(lines).zip(self.questions.lines())
+        {
+            let line = line.unwrap();
+            assert!(
+                agree(answer, &line),
+                "{question}\nreference: {line}\nshield:    {}",
+                answer.text()
+            );
+            compared += 1;
+        }
+        writer.join().unwrap();
+        assert!(python.wait().unwrap().success());
+        assert_eq!(compared, self.answers.len(), "the reference answered every question");
+    }
+}
+
+impl Answer {
+    fn text(&self) -> String {
+        match self {
+            Answer::Ready => "ready".into(),
+            Answer::Settled(text) => text.clone(),
+            Answer::Judged(decision, _) => format!(
+                "{} {} {} {}",
+                verdict_and_action(decision),
+                bits(decision.threshold()),
+                bits(decision.tau_budget()),
+                bits(decision.gain()),
+            ),
+        }
+    }
+}
+
+fn verdict_and_action(decision: &Decision) -> String {
+    let (verdict, reason) = match decision.verdict() {
+        Verdict::Admit => ("admit", "-".into()),
+        Verdict::Replace(reason) => ("replace", format!("{reason:?}")),
+        Verdict::Infeasible(reason) => ("infeasible", format!("{reason:?}")),
+    };
+    format!("{verdict} {reason} {}", decision.executed())
+}
+
+fn bits(value: f64) -> String {
+    format!("{:016x}", value.to_bits())
+}
+
+fn number(word: &str) -> f64 {
+    f64::from_bits(u64::from_str_radix(word, 16).unwrap())
+}
+
+/// Runs drawn from a fixed seed: the two sides are compared in one conversation, not in thousands.
+fn random_runs(runs: usize, gain: impl Fn(GainSpec) -> GainSpec) -> Transcript {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
+    let numbers = prop_oneof![3 => (0.0..0.3).boxed(), 1 => any_float().boxed()].boxed();
+    let run = (any_spec(), prop::collection::vec(moment(1..6, numbers), 1..30));
+    let mut transcript = Transcript::default();
+    for _ in 0..runs {
+        let (spec, moments) = run.new_tree(&mut runner).unwrap().current();
+        let mut shield = transcript.open(ShieldSpec { gain: gain(spec.gain), ..spec });
+        for moment in moments {
+            let decision = transcript.judge(&shield, &moment);
+            transcript.settle(&mut shield, decision, moment.observed);
+        }
+    }
+    transcript
+}
+
+#[test]
+fn random_runs_agree_in_every_bit() {
+    let rational = |gain| match gain {
+        GainSpec::Exponential { k_density, k_change, floor } => {
+            GainSpec::Rational { k_density, k_change, floor }
+        }
+        other => other,
+    };
+    random_runs(1500, rational).compare(|answer, line| answer.text() == line);
+}
+
+#[test]
+fn exponential_gain_agrees_to_its_accuracy() {
+    let exponential = |_| GainSpec::Exponential { k_density: 1.3, k_change: 2.1, floor: 1e-3 };
+    random_runs(700, exponential).compare(|answer, line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        match answer {
+            Answer::Ready => line == "ready",
+            Answer::Judged(decision, costs) => {
+                let tau = number(words[3]);
+                let close = |cost: &f64| (cost - tau).abs() < 1e-12;
+                (decision.threshold() - tau).abs() <= 1e-12
+                    && (decision.gain() - number(words[5])).abs() <= 1e-12
+                    && bits(decision.tau_budget()) == words[4]
+                    && (verdict_and_action(decision) == words[..3].join(" ")
+                        || costs.iter().any(close))
+            }
+            Answer::Settled(text) => {
+                // The charge, the spent cost and what remains do not pass through the gain.
+                let ours: Vec<&str> = text.split(' ').collect();
+                ours[0] == words[0] && ours[3..5] == words[3..5] && ours[6] == words[6]
+            }
+        }
+    });
+}
+
+#[test]
+fn small_grids_agree_in_every_bit() {
+    let levels = [0.0, 0.125, 0.25, 0.5, 1.0];
+    let mut transcript = Transcript::default();
+    let mut exact_hits = 0;
+    for horizon in 1..=2 {
+        for budget in [0.5, 1.0] {
+            for gain in [
+                GainSpec::Constant,
+                GainSpec::Rational { k_density: 1.0, k_change: 1.0, floor: 0.25 },
+            ] {
+                for fallback in [Fallback::MinRisk, Fallback::BestAdmissible] {
+                    let spec = ShieldSpec {
+                        epsilon: 1.0,
+                        gain,
+                        fallback,
+                        smoothing: 0.5,
+                        ..ShieldSpec::new(budget, horizon)
+                    };
+                    for history in histories(horizon as usize) {
+                        exact_hits += judge_everything(&mut transcript, spec, &history, &levels);
+                    }
+                }
+            }
+        }
+    }
+    assert!(exact_hits > 1000, "costs that equal their threshold: {exact_hits}");
+    transcript.compare(|answer, line| answer.text() == line);
+}
+
+/// A world that spends exactly what it is allowed walks along the envelope itself, where only
+/// rounding decides on which side it stands.
+#[test]
+fn greedy_runs_stay_within_the_exact_envelope() {
+    let mut transcript = Transcript::default();
+    for (budget, epsilon) in [(0.1, 1e-12), (1.0, 1e-6), (7.3, 0.1), (1e-3, 3.7), (150.0, 1e-6)] {
+        let spec = ShieldSpec {
+            epsilon,
+            gain: GainSpec::Constant,
+            tau_cap: 0.999,
+            ..ShieldSpec::new(budget, 300)
+        };
+        let mut shield = transcript.open(spec);
+        for _ in 0..310 {
+            let at = Moment {
+                costs: vec![0.0],
+                preferences: vec![],
+                proposal: 0,
+                density: 0.0,
+                observed: 0.0,
+            };
+            let decision = transcript.judge(&shield, &at);
+            transcript.settle(&mut shield, decision, decision.threshold());
+        }
+        let (spent, line) = (shield.ledger().spent(), shield.ledger().envelope());
+        assert!((spent - line).abs() < 1e-12 * budget, "{spent} is not along {line}");
+    }
+    transcript.compare(|answer, line| answer.text() == line);
+}
+
+/// Every sequence of up to `longest` densities and observed costs from a small set.
+fn histories(longest: usize) -> Vec<Vec<(f64, f64)>> {
+    let mut all = vec![vec![]];
+    let mut newest = all.clone();
+    for _ in 0..longest {
+        newest = newest
+            .iter()
+            .flat_map(|history| {
+                [(0.0, 0.0), (0.0, 0.25), (1.0, 0.25), (1.0, 1.0)].map(|step| {
+                    let mut longer: Vec<(f64, f64)> = history.clone();
+                    longer.push(step);
+                    longer
+                })
+            })
+            .collect();
+        all.extend(newest.iter().cloned());
+    }
+    all
+}
+
+/// Brings a shield through a history and judges every situation of the grid there; returns how
+/// many proposals cost exactly the threshold.
+fn judge_everything(
+    transcript: &mut Transcript,
+    spec: ShieldSpec,
+    history: &[(f64, f64)],
+    levels: &[f64],
+) -> u32 {
+    let mut exact_hits = 0;
+    let mut shield = transcript.open(spec);
+    let mut at =
+        Moment { costs: vec![0.0], preferences: vec![], proposal: 0, density: 0.0, observed: 0.0 };
+    for &(density, observed) in history {
+        at.density = density;
+        let decision = transcript.judge(&shield, &at);
+        transcript.settle(&mut shield, decision, observed);
+    }
+    for (&first, &second) in levels.iter().flat_map(|a| levels.iter().map(move |b| (a, b))) {
+        for (proposal, density) in [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0)] {
+            for preferences in [vec![], vec![1.0, 2.0, 2.0]] {
+                at = Moment {
+                    costs: vec![first, second, 0.25],
+                    preferences,
+                    proposal,
+                    density,
+                    observed: 0.0,
+                };
+                let decision = transcript.judge(&shield, &at);
+                exact_hits += u32::from(decision.cost_proposed() == decision.threshold());
+            }
+        }
+    }
+    exact_hits
+}
