@@ -3,6 +3,8 @@
 //! Random batches with masked rows are run beside single shields, comparing every bit of every
 //! decision and settlement; rows are reset while others go on; a wrong batch changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod strategies;
 
 use cpss_shield::batch::{BatchError, Situations, judge_all, settle_all};

@@ -4,6 +4,8 @@
 //! else. In doubles the bound is checked with the slack that `Ledger::envelope_holds` derives; a
 //! run without excess must keep `C_t <= B` exactly. `reference.rs` repeats the check in rationals.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod strategies;
 
 use cpss_shield::{GainSpec, Mode, Shield, ShieldSpec, Situation};

@@ -4,6 +4,8 @@
 //! the gain. A shield at the same step that has spent more, or sees a density further above its
 //! average, has a threshold that is no higher, compared bit by bit and not up to a tolerance.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod strategies;
 
 use cpss_shield::{GainSpec, Shield, ShieldSpec, Situation};

@@ -4,6 +4,8 @@
 //! zero, subnormals), before and after the horizon: judging and settling succeed, no number in the
 //! account is NaN, and an inadmissible action runs only when nothing is admissible or in shadow.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod strategies;
 
 use cpss_shield::{Mode, Reason, Shield, ShieldSpec, Situation, Verdict};
