@@ -1,0 +1,245 @@
+//! How does a policy get learned?
+//!
+//! [`Learner::run`] is the loop of Stable-Baselines3's DQN over a batch of worlds: act (at random
+//! with probability epsilon), step every world, remember, update, and now and then copy the target
+//! network. It is synchronous: one thread, one order of events.
+//!
+//! **Invariants:** the same settings, worlds and seed give the same weights, bit for bit, on the
+//! same machine, however the run is cut into calls of [`Learner::run`] or stopped and resumed from a
+//! [`Learner::checkpoint`]; `tests/determinism.rs` and `tests/resume.rs` hold it to that.
+//!
+//! **Absent on purpose:** clocks, files, threads. The caller shows progress, saves and parallelises.
+
+use std::ops::{ControlFlow, Range};
+
+use crate::env::{End, Env};
+use crate::generator::{Generator, Purpose};
+use crate::network::{Network, greedy};
+use crate::pass::Pass;
+use crate::progress::{Progress, Recent};
+use crate::replay::{Batch, Replay};
+use crate::schedule::Linear;
+use crate::settings::Dqn;
+use crate::topology::{BadTopology, Topology};
+use crate::update::{NotFinite, Updater};
+use crate::worlds::{BadWorlds, Worlds};
+
+/// A training run in progress.
+#[derive(Debug)]
+pub struct Learner<E> {
+    pub(crate) settings: Dqn,
+    pub(crate) worlds: Worlds<E>,
+    pub(crate) updater: Updater,
+    pub(crate) replay: Replay,
+    pub(crate) exploration: Generator,
+    pub(crate) sampling: Generator,
+    pub(crate) recent: Recent,
+    pub(crate) steps: u64,
+    pub(crate) updates: u64,
+    pub(crate) loss: f32,
+    /// Room that a step uses, holding nothing between steps.
+    pub(crate) room: Room,
+}
+
+/// Buffers of one step.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pass: Pass,
+    batch: Batch,
+    actions: Vec<usize>,
+    q_values: Vec<f32>,
+    before: Vec<f32>,
+}
+
+/// A run that cannot start.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// The worlds do not fit together.
+    #[error(transparent)]
+    Worlds(#[from] BadWorlds),
+    /// The settings and the worlds make no network.
+    #[error(transparent)]
+    Topology(#[from] BadTopology),
+}
+
+/// A run that cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("training diverged at step {step}: a Q-value, the loss or its gradient is not finite")]
+pub struct Diverged {
+    /// The environment step.
+    pub step: u64,
+}
+
+impl<E: Env> Learner<E> {
+    /// Prepares a run: fresh weights, an empty memory, and an episode begun in each world.
+    ///
+    /// Everything random follows from `seed`. The worlds' episodes are those of `episode_seeds`, so
+    /// that seeds kept for tuning and reporting stay unseen.
+    ///
+    /// # Errors
+    ///
+    /// If the worlds differ, there are none, or the network would be impossible.
+    pub fn new(
+        envs: Vec<E>,
+        settings: Dqn,
+        seed: u64,
+        episode_seeds: Range<u64>,
+    ) -> Result<Learner<E>, StartError> {
+        let worlds = Worlds::new(envs, episode_seeds, seed)?;
+        let spec = settings.spec();
+        let topology = Topology::mlp(
+            worlds.observation_len(),
+            &spec.hidden,
+            worlds.actions(),
+            spec.activation,
+            spec.dueling,
+        )?;
+        let network = Network::new(topology.clone(), &mut Generator::new(seed, Purpose::Weights));
+        Ok(Learner {
+            updater: Updater::new(network, spec),
+            replay: Replay::new(spec.buffer_size, worlds.observation_len()),
+            exploration: Generator::new(seed, Purpose::Exploration),
+            sampling: Generator::new(seed, Purpose::Sampling),
+            recent: Recent::new(worlds.len()),
+            steps: 0,
+            updates: 0,
+            loss: f32::NAN,
+            room: Room::new(&worlds, &topology, spec.batch_size),
+            settings,
+            worlds,
+        })
+    }
+
+    /// Trains until `steps` more environment steps are done, the run is complete, or `watch` breaks.
+    ///
+    /// `watch` is called after each step of the batch of worlds. A batch is never cut, so the steps
+    /// done may exceed `steps` by one less than the number of worlds.
+    ///
+    /// # Errors
+    ///
+    /// [`Diverged`] if a Q-value, the loss or its gradient is not a finite number; the weights are
+    /// those of the last good update.
+    pub fn run(
+        &mut self,
+        steps: u64,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Progress, Diverged> {
+        let until = self.steps.saturating_add(steps).min(self.settings.spec().total_steps);
+        while self.steps < until {
+            self.step().map_err(|NotFinite| Diverged { step: self.steps })?;
+            if watch(&self.progress()).is_break() {
+                break;
+            }
+        }
+        Ok(self.progress())
+    }
+
+    /// Whether the run is complete.
+    pub fn is_complete(&self) -> bool {
+        self.steps >= self.settings.spec().total_steps
+    }
+
+    /// Where the run stands.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            steps: self.steps,
+            total_steps: self.settings.spec().total_steps,
+            updates: self.updates,
+            episodes: self.recent.episodes,
+            return_mean: self.recent.mean(|episode| episode.total_reward),
+            length_mean: self.recent.mean(|episode| episode.steps as f64),
+            crash_rate: self.recent.mean(|episode| f64::from(u8::from(episode.crashed))),
+            epsilon: self.epsilon(),
+            loss: self.loss,
+        }
+    }
+
+    /// The network as it is now.
+    pub fn network(&self) -> &Network {
+        self.updater.online()
+    }
+
+    /// The settings of the run.
+    pub fn settings(&self) -> &Dqn {
+        &self.settings
+    }
+
+    /// One step of every world, and the updates that fall due.
+    fn step(&mut self) -> Result<(), NotFinite> {
+        self.choose_actions()?;
+        self.room.before.copy_from_slice(self.worlds.observations());
+        self.worlds.step(&self.room.actions);
+        let width = self.worlds.observation_len();
+        for (world, observation) in self.room.before.chunks_exact(width).enumerate() {
+            let outcome = self.worlds.outcomes()[world];
+            let action = self.room.actions[world];
+            let successor = self.worlds.successor(world);
+            self.replay.push(observation, action, outcome.reward, successor, outcome.end);
+            let ended = outcome.end != End::Running;
+            self.recent.record(world, outcome.reward, outcome.crashed, ended);
+        }
+        let before = self.steps;
+        self.steps += self.worlds.len() as u64;
+        self.learn(before)
+    }
+
+    /// Copies the target network and runs the updates that fell due since step `before`.
+    fn learn(&mut self, before: u64) -> Result<(), NotFinite> {
+        let spec = self.settings.spec();
+        let due = |interval: u64| self.steps / interval - before / interval;
+        let rounds = due(spec.train_freq);
+        if due(spec.target_update_interval) > 0 {
+            self.updater.sync_target();
+        }
+        if self.steps <= spec.learning_starts {
+            return Ok(());
+        }
+        for _ in 0..rounds * spec.gradient_steps {
+            self.replay.sample(&mut self.sampling, &mut self.room.batch);
+            self.loss = self.updater.update(&self.room.batch)?;
+            self.updates += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes each world's next action to `self.room.actions`.
+    fn choose_actions(&mut self) -> Result<(), NotFinite> {
+        let warming_up = self.steps < self.settings.spec().learning_starts;
+        let epsilon = if warming_up { 1.0 } else { self.epsilon() };
+        let Room { pass, actions, q_values, .. } = &mut self.room;
+        if epsilon < 1.0 {
+            pass.forward(self.updater.online(), self.worlds.observations());
+        }
+        for (world, action) in actions.iter_mut().enumerate() {
+            *action = if self.exploration.unit() < epsilon {
+                self.exploration.below(self.worlds.actions() as u64) as usize
+            } else {
+                pass.q_values(world, q_values);
+                greedy(q_values).ok_or(NotFinite)?
+            };
+        }
+        Ok(())
+    }
+
+    fn epsilon(&self) -> f64 {
+        let spec = self.settings.spec();
+        let schedule = Linear {
+            initial: spec.exploration_initial_eps,
+            last: spec.exploration_final_eps,
+            steps: (spec.exploration_fraction * spec.total_steps as f64) as u64,
+        };
+        schedule.at(self.steps)
+    }
+}
+
+impl Room {
+    pub(crate) fn new<E: Env>(worlds: &Worlds<E>, topology: &Topology, batch_size: usize) -> Room {
+        Room {
+            pass: Pass::new(topology, worlds.len()),
+            batch: Batch::new(batch_size, worlds.observation_len()),
+            actions: vec![0; worlds.len()],
+            q_values: vec![0.0; worlds.actions()],
+            before: vec![0.0; worlds.len() * worlds.observation_len()],
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Which numbers does a training run depend on?
+//!
+//! [`DqnSpec`] is what a person writes: each field has Stable-Baselines3's name and meaning, and the
+//! default is highway-env's own DQN script. [`Dqn`] is the same, checked. Variants of the algorithm
+//! are fields here, not other learners.
+//!
+//! One difference in meaning: intervals count environment steps over all worlds, so that changing
+//! the number of worlds changes neither the updates per step nor the age of the target network.
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{Activation, MAX_UNITS};
+
+/// A training run's settings as a person writes them; not yet checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DqnSpec {
+    /// Environment steps in the whole run, at least 1.
+    pub total_steps: u64,
+    /// Units of each hidden layer.
+    pub hidden: Vec<usize>,
+    /// The hidden layers' activation.
+    pub activation: Activation,
+    /// Adam's step size, above 0.
+    pub learning_rate: f64,
+    /// Transitions remembered.
+    pub buffer_size: usize,
+    /// Steps of uniformly random actions before the first update.
+    pub learning_starts: u64,
+    /// Transitions in one update.
+    pub batch_size: usize,
+    /// Discount of the next step's value, in 0 to 1.
+    pub gamma: f64,
+    /// Environment steps from one round of updates to the next.
+    pub train_freq: u64,
+    /// Updates in one round.
+    pub gradient_steps: u64,
+    /// Environment steps from one copy of the target network to the next.
+    pub target_update_interval: u64,
+    /// Share of the run over which exploration falls, in 0 to 1.
+    pub exploration_fraction: f64,
+    /// Probability of a random action at the start, in 0 to 1.
+    pub exploration_initial_eps: f64,
+    /// Probability of a random action from the end of that share on, in 0 to 1.
+    pub exploration_final_eps: f64,
+    /// Greatest length of a gradient, above 0.
+    pub max_grad_norm: f64,
+    /// Whether the online network chooses the action that the target network values (van Hasselt
+    /// et al., 2016).
+    pub double: bool,
+    /// Whether the network's head has a value and advantages (Wang et al., 2016).
+    pub dueling: bool,
+}
+
+impl Default for DqnSpec {
+    fn default() -> DqnSpec {
+        DqnSpec {
+            total_steps: 20_000,
+            hidden: vec![256, 256],
+            activation: Activation::Relu,
+            learning_rate: 5e-4,
+            buffer_size: 15_000,
+            learning_starts: 200,
+            batch_size: 32,
+            gamma: 0.8,
+            train_freq: 1,
+            gradient_steps: 1,
+            target_update_interval: 50,
+            exploration_fraction: 0.1,
+            exploration_initial_eps: 1.0,
+            exploration_final_eps: 0.05,
+            max_grad_norm: 10.0,
+            double: false,
+            dueling: false,
+        }
+    }
+}
+
+/// A training run's settings, checked. Built from a [`DqnSpec`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dqn(DqnSpec);
+
+impl Dqn {
+    /// Checks a spec, so that training cannot divide by zero or wait for ever.
+    ///
+    /// # Errors
+    ///
+    /// The first field whose value is outside the range its documentation gives.
+    pub fn new(spec: DqnSpec) -> Result<Dqn, BadSetting> {
+        let check = |field, value: f64, range: std::ops::RangeInclusive<f64>| {
+            if range.contains(&value) { Ok(()) } else { Err(BadSetting { field, value, range }) }
+        };
+        let counts = 1.0..=1e12;
+        let units = 1.0..=MAX_UNITS as f64;
+        for &width in &spec.hidden {
+            check("hidden", width as f64, units.clone())?;
+        }
+        check("total_steps", spec.total_steps as f64, counts.clone())?;
+        check("learning_rate", spec.learning_rate, f64::MIN_POSITIVE..=1e3)?;
+        check("buffer_size", spec.buffer_size as f64, 1.0..=1e8)?;
+        check("learning_starts", spec.learning_starts as f64, 0.0..=1e12)?;
+        check("batch_size", spec.batch_size as f64, units)?;
+        check("gamma", spec.gamma, 0.0..=1.0)?;
+        check("train_freq", spec.train_freq as f64, counts.clone())?;
+        check("gradient_steps", spec.gradient_steps as f64, 1.0..=1e6)?;
+        check("target_update_interval", spec.target_update_interval as f64, counts)?;
+        check("exploration_fraction", spec.exploration_fraction, 0.0..=1.0)?;
+        check("exploration_initial_eps", spec.exploration_initial_eps, 0.0..=1.0)?;
+        check("exploration_final_eps", spec.exploration_final_eps, 0.0..=1.0)?;
+        check("max_grad_norm", spec.max_grad_norm, f64::MIN_POSITIVE..=1e9)?;
+        Ok(Dqn(spec))
+    }
+
+    /// The numbers.
+    pub fn spec(&self) -> &DqnSpec {
+        &self.0
+    }
+}
+
+/// A number in a [`DqnSpec`] with which no run could be trained.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("`{field}` is {value}, outside {} to {}", range.start(), range.end())]
+pub struct BadSetting {
+    /// The field's name, as in [`DqnSpec`].
+    pub field: &'static str,
+    /// What it held.
+    pub value: f64,
+    /// What it may hold.
+    pub range: std::ops::RangeInclusive<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unusable_settings_are_refused_by_name() {
+        let spec = DqnSpec::default;
+        for (spec, field) in [
+            (DqnSpec { total_steps: 0, ..spec() }, "total_steps"),
+            (DqnSpec { hidden: vec![64, 0], ..spec() }, "hidden"),
+            (DqnSpec { learning_rate: 0.0, ..spec() }, "learning_rate"),
+            (DqnSpec { buffer_size: 0, ..spec() }, "buffer_size"),
+            (DqnSpec { batch_size: 0, ..spec() }, "batch_size"),
+            (DqnSpec { gamma: 1.5, ..spec() }, "gamma"),
+            (DqnSpec { gamma: f64::NAN, ..spec() }, "gamma"),
+            (DqnSpec { train_freq: 0, ..spec() }, "train_freq"),
+            (DqnSpec { gradient_steps: 0, ..spec() }, "gradient_steps"),
+            (DqnSpec { target_update_interval: 0, ..spec() }, "target_update_interval"),
+            (DqnSpec { exploration_fraction: -0.1, ..spec() }, "exploration_fraction"),
+            (DqnSpec { exploration_final_eps: 2.0, ..spec() }, "exploration_final_eps"),
+            (DqnSpec { max_grad_norm: 0.0, ..spec() }, "max_grad_norm"),
+        ] {
+            assert_eq!(Dqn::new(spec).unwrap_err().field, field);
+        }
+        assert!(Dqn::new(spec()).is_ok());
+    }
+
+    #[test]
+    fn a_file_lists_only_what_differs_and_a_misspelt_key_is_refused() {
+        let spec: DqnSpec = serde_json::from_str(r#"{"gamma": 0.9, "double": true}"#).unwrap();
+        assert_eq!(spec, DqnSpec { gamma: 0.9, double: true, ..DqnSpec::default() });
+        let error = serde_json::from_str::<DqnSpec>(r#"{"gama": 0.9}"#).unwrap_err();
+        assert!(error.to_string().contains("gama"));
+    }
+}
