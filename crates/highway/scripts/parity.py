@@ -1,0 +1,223 @@
+"""Compares whole episodes of `cpss rollout` with highway-env itself, seed for seed.
+
+    python3 parity.py --cpss target/release/cpss                     fresh seeds, 25 for each id
+    python3 parity.py --cpss ... --env merge-v0 --seeds 500          more of one
+    python3 parity.py --cpss ... --env merge-v0 --first-seed 8123 --seeds 1   one again
+    python3 parity.py --cpss ... --config                            other configs of each task
+
+Every vehicle's pose, speed, lane and crash flag, the observation, the reward and its terms, and
+both end flags are compared after every step, to 1e-6. Each id is played in a process of its own,
+because highway-env's intersection changes class attributes that other tasks then inherit. Ends
+with 'N passed, N failed'; an episode that differs is printed with the command that shows it.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import random
+import secrets
+import subprocess
+import sys
+import time
+
+TOLERANCE = 1e-6
+IDS = ["merge-v0", "merge-v1", "highway-v0", "highway-fast-v0", "intersection-v0", "intersection-v2", "racetrack-v0", "racetrack-v1"]
+# How many decisions an episode may last here; racetrack's 1,500 would take the oracle 20 s each.
+LONGEST = {"highway": 40, "merge": 40, "intersection": 13, "racetrack": 120}
+
+# Configs that exercise what the defaults do not: other actions, observations and sizes.
+CONFIGS = {
+    "highway": [
+        {"lanes_count": 3, "vehicles_count": 12, "vehicles_density": 1.6, "policy_frequency": 3, "duration": 8},
+        {"vehicles_count": 15, "action": {"type": "ContinuousAction"}, "offroad_terminal": True, "duration": 15},
+        {"vehicles_count": 15, "action": {"type": "DiscreteAction", "actions_per_axis": 5}, "normalize_reward": False, "duration": 15},
+        {"vehicles_count": 20, "observation": {"type": "OccupancyGrid"}, "initial_lane_id": 1, "duration": 12},
+        {"vehicles_count": 20, "observation": {"type": "Kinematics", "order": "shuffled", "vehicles_count": 7, "see_behind": True, "normalize": False,
+         "features": ["presence", "x", "y", "vx", "vy", "heading", "cos_h", "sin_h", "cos_d", "sin_d", "long_off", "lat_off", "ang_off"]}, "duration": 12},
+    ],
+    "merge": [
+        {"action": {"type": "DiscreteAction", "lateral": False, "actions_per_axis": 7}},
+        {"observation": {"type": "Kinematics", "absolute": True, "clip": False, "include_obstacles": False}, "simulation_frequency": 10},
+        {"action": {"type": "DiscreteMetaAction", "longitudinal": False}},
+    ],
+    "intersection": [
+        {"destination": None, "initial_vehicle_count": 16, "spawn_probability": 1.0},
+        {"destination": "o0", "duration": 25, "normalize_reward": True},
+        {"action": {"type": "ContinuousAction"}, "offroad_terminal": True},
+        {"observation": {"type": "Kinematics", "observe_intentions": True, "features": ["presence", "x", "y", "cos_d", "sin_d"]}, "policy_frequency": 2},
+    ],
+    "racetrack": [
+        {"action": {"type": "DiscreteAction", "longitudinal": False, "actions_per_axis": 5}, "other_vehicles": 5},
+        {"action": {"type": "ContinuousAction"}, "other_vehicles": 4, "terminate_off_road": False},
+        {"observation": {"type": "OccupancyGrid", "features": ["presence", "vx", "vy", "on_road", "cos_h"], "clip": False}},
+        {"observation": {"type": "Kinematics", "vehicles_count": 3}, "other_vehicles": 6},
+    ],
+}
+
+
+def draw_action(env, rng, style):
+    """A random action of the space; steering that mostly keeps to the lane, where `style` asks."""
+    import numpy as np
+    from gymnasium import spaces
+
+    space = env.action_space
+    if isinstance(space, spaces.Discrete):
+        return rng.randrange(int(space.n))
+    values = [rng.uniform(-1, 1) for _ in range(space.shape[0])]
+    if style == "careful":
+        vehicle = env.unwrapped.vehicle
+        longitudinal, lateral = vehicle.lane.local_coordinates(vehicle.position)
+        angle = vehicle.lane.local_angle(vehicle.heading, longitudinal + 2)
+        values[-1] = max(-1, min(1, -0.4 * angle - 0.12 * lateral + rng.uniform(-0.15, 0.15)))
+        if len(values) == 2:
+            values[0] *= 0.3
+    return np.array(values, dtype=np.float32)
+
+
+def snapshot(env, obs):
+    vehicles = [
+        [*map(float, v.position), float(v.heading), float(v.speed), bool(v.crashed), [v.lane_index[0], v.lane_index[1], int(v.lane_index[2])]]
+        for v in env.unwrapped.road.vehicles
+    ]
+    ego = env.unwrapped.road.vehicles.index(env.unwrapped.vehicle)
+    return {"obs": [float(value) for value in obs.ravel()], "vehicles": vehicles, "ego": ego}
+
+
+def play_oracle(env, name, seed):
+    """One episode of highway-env under random actions: the actions and what came of them."""
+    family = name.split("-")[0]
+    rng = random.Random(f"{name} {seed}")
+    style = "careful" if rng.random() < 0.7 else "wild"
+    obs, _ = env.reset(seed=seed)
+    frames = [snapshot(env, obs)]
+    actions = []
+    for _ in range(LONGEST[family]):
+        action = draw_action(env, rng, style)
+        obs, reward, terminated, truncated, info = env.step(action)
+        actions.append(action if isinstance(action, int) else action.tolist())
+        rewards = {key: float(value) for key, value in info["rewards"].items()}
+        frames.append(snapshot(env, obs) | {"reward": float(reward), "rewards": rewards, "terminated": bool(terminated), "truncated": bool(truncated)})
+        if terminated or truncated:
+            break
+    return actions, frames
+
+
+def rollout_command(cpss, name, seed, actions, config):
+    text = ",".join(str(a) if isinstance(a, int) else ":".join(repr(x) for x in a) for a in actions)
+    return [cpss, "rollout", "--env", name, "--seed", str(seed), "--actions", text, "--config", json.dumps(config)]
+
+
+def play_ours(cpss, name, seed, actions, config):
+    run = subprocess.run(rollout_command(cpss, name, seed, actions, config), capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def difference(ours, theirs):
+    """The first thing that differs between two snapshots, or None, and the largest gap."""
+    worst = 0.0
+
+    def apart(mine, upstream):
+        nonlocal worst
+        gap = abs(mine - upstream)
+        if math.isnan(upstream) and mine == 0.0:
+            gap = 0.0  # an obstacle has no heading upstream; ours is zero, and says so
+        worst = max(worst, gap)
+        return not gap <= TOLERANCE
+
+    if len(ours["vehicles"]) != len(theirs["vehicles"]):
+        return f"{len(ours['vehicles'])} vehicles, upstream {len(theirs['vehicles'])}", worst
+    for i, (mine, upstream) in enumerate(zip(ours["vehicles"], theirs["vehicles"])):
+        for key, value in zip(["x", "y", "heading", "speed"], upstream):
+            if apart(mine[key], value):
+                return f"vehicle {i} {key}: {mine[key]}, upstream {value}", worst
+        if mine["crashed"] != upstream[4] or mine["lane"] != upstream[5]:
+            return f"vehicle {i} crashed/lane: {mine['crashed']} {mine['lane']}, upstream {upstream[4:]}", worst
+        if mine.get("ego", False) != (i == theirs["ego"]):
+            return f"vehicle {i} is the ego in one world only", worst
+    for i, (mine, upstream) in enumerate(zip(ours["obs"], theirs["obs"], strict=True)):
+        if apart(mine, upstream):
+            return f"observation {i}: {mine}, upstream {upstream}", worst
+    if "reward" in theirs:
+        if apart(ours["reward"], theirs["reward"]):
+            return f"reward: {ours['reward']}, upstream {theirs['reward']}", worst
+        for key, value in theirs["rewards"].items():
+            if apart(ours["rewards"][key], value):
+                return f"{key}: {ours['rewards'][key]}, upstream {value}", worst
+        for key in ("terminated", "truncated"):
+            if ours[key] != theirs[key]:
+                return f"{key}: {ours[key]}, upstream {theirs[key]}", worst
+    return None, worst
+
+
+def play_id(job):
+    """All episodes of one id and config, in a process that has played nothing else."""
+    import gymnasium
+    import highway_env  # noqa: F401  (registers the ids)
+    import logging
+
+    logging.disable(logging.WARNING)
+    cpss, name, seeds, config, record = job
+    # Upstream replaces nested dictionaries whole, so the config is passed as it is.
+    env = gymnasium.make(name, config=config or None, disable_env_checker=True)
+    started, steps, worst, failures, golden = time.time(), 0, 0.0, [], []
+    for seed in seeds:
+        actions, theirs = play_oracle(env, name, seed)
+        steps += len(actions)
+        if record:
+            golden.append({"env": name, "seed": seed, "config": config, "actions": actions, "frames": theirs})
+            continue
+        ours = play_ours(cpss, name, seed, actions, config)
+        problem = None if len(ours) == len(theirs) else f"{len(ours)} lines, upstream {len(theirs)}"
+        for place, (mine, upstream) in enumerate(zip(ours, theirs)):
+            found, gap = difference(mine, upstream)
+            worst = max(worst, gap)
+            if found:
+                problem = f"after {place} steps, {found}"
+                break
+        if problem:
+            failures.append((seed, problem, rollout_command("cpss", name, seed, actions, config)))
+    return name, config, len(seeds), steps, worst, failures, time.time() - started, golden
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--cpss", required=True, help="the cpss command")
+    parser.add_argument("--env", action="append", choices=IDS, help="only these ids")
+    parser.add_argument("--seeds", type=int, default=25, help="episodes for each id")
+    parser.add_argument("--first-seed", type=int, help="seeds count up from here; random if left out")
+    parser.add_argument("--config", action="store_true", help="other configs than the defaults")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--record", help="write the oracle's episodes to this file instead of comparing")
+    options = parser.parse_args()
+
+    first = options.first_seed if options.first_seed is not None else secrets.randbelow(2**31)
+    seeds = range(first, first + options.seeds)
+    print(f"seeds {seeds[0]} to {seeds[-1]}", flush=True)
+    jobs = []
+    for name in options.env or IDS:
+        configs = CONFIGS[name.split("-")[0]] if options.config else [{}]
+        jobs += [(options.cpss, name, seeds, config, bool(options.record)) for config in configs]
+    # The slowest oracle first, so that the last process does not run alone for long.
+    jobs.sort(key=lambda job: 0 if job[1] == "highway-v0" else 1)
+    passed = failed = 0
+    golden = []
+    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
+        for name, config, episodes, steps, worst, failures, seconds, recorded in pool.imap_unordered(play_id, jobs):
+            label = f"{name} {json.dumps(config) if config else ''}".strip()
+            print(f"{label}: {episodes - len(failures)} of {episodes} episodes agree, {steps} steps, largest difference {worst:.1e}, {seconds:.0f} s", flush=True)
+            for seed, problem, command in failures[:5]:
+                print(f"  seed {seed}: {problem}\n    {' '.join(command[:6])} --actions {command[7][:200]}")
+            passed += episodes - len(failures)
+            failed += len(failures)
+            golden += recorded
+    if options.record:
+        with open(options.record, "w") as file:
+            for episode in sorted(golden, key=lambda e: (e["env"], json.dumps(e["config"]), e["seed"])):
+                file.write(json.dumps(episode, separators=(",", ":")) + "\n")
+    print(f"parity: {passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

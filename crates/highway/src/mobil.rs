@@ -1,0 +1,122 @@
+//! Should this driver change lane?
+//!
+//! MOBIL: change if it gains the driver enough acceleration and makes the car behind brake no
+//! harder than is decent. A change under way is given up when somebody else is already moving
+//! into the same lane just ahead. Start at [`consider_lane_change`].
+
+use crate::driver::{Leader, Temper};
+use crate::neighbours::{Body, Traffic};
+use crate::road::LaneId;
+use crate::vehicle::{Driver, Vehicle};
+
+/// Slowest speed at which a driver thinks of changing lane \[m/s\].
+const LEAST_SPEED: f64 = 1.0;
+
+/// What a driver decides about its lane: a new target, and whether its clock starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneChoice {
+    /// The lane to aim for.
+    pub target: LaneId,
+    /// Whether the driver took the time to think.
+    pub thought: bool,
+}
+
+/// Decides on the lane of car `who`.
+#[inline]
+pub fn consider_lane_change(traffic: &Traffic<'_>, temper: &Temper, who: usize) -> LaneChoice {
+    let vehicle = &traffic.vehicles[who];
+    let unchanged = LaneChoice { target: vehicle.target_lane, thought: false };
+    if vehicle.lane != vehicle.target_lane {
+        return if must_give_up(traffic, temper, who) {
+            LaneChoice { target: vehicle.lane, thought: false }
+        } else {
+            unchanged
+        };
+    }
+    if temper.lane_change_delay >= vehicle.timer {
+        return unchanged;
+    }
+    let mut target = vehicle.target_lane;
+    let network = traffic.network;
+    for side in [network.left_of(vehicle.lane), network.right_of(vehicle.lane)] {
+        let Some(side) = side else { continue };
+        if network.lane(side).is_reachable_from(vehicle.position())
+            && vehicle.speed.abs() >= LEAST_SPEED
+            && is_worth_it(traffic, temper, who, side, target)
+        {
+            target = side;
+        }
+    }
+    LaneChoice { target, thought: true }
+}
+
+/// Whether another car is moving into the same lane within the gap this driver wants.
+fn must_give_up(traffic: &Traffic<'_>, temper: &Temper, who: usize) -> bool {
+    let vehicle = &traffic.vehicles[who];
+    let network = traffic.network;
+    if network.road_of(vehicle.lane) != network.road_of(vehicle.target_lane) {
+        return false;
+    }
+    let lane = network.lane(vehicle.lane);
+    traffic.vehicles.iter().enumerate().any(|(i, other)| {
+        if other.target_lane != vehicle.target_lane
+            || other.lane == vehicle.target_lane
+            || i == who
+            || other.driver == Driver::Raw
+        {
+            return false;
+        }
+        let leader = Leader { position: other.position(), velocity: other.velocity() };
+        let distance = vehicle.distance_along(lane, leader.position);
+        0.0 < distance && distance < temper.desired_gap(vehicle, &leader)
+    })
+}
+
+/// MOBIL's verdict on moving to `side`; `target` is the lane aimed for so far.
+fn is_worth_it(
+    traffic: &Traffic<'_>,
+    temper: &Temper,
+    who: usize,
+    side: LaneId,
+    target: LaneId,
+) -> bool {
+    let vehicle = &traffic.vehicles[who];
+    let network = traffic.network;
+    let exponent = vehicle.exponent;
+    let own = Leader { position: vehicle.position(), velocity: vehicle.velocity() };
+    // An obstacle or an empty road behind does not brake for anyone.
+    let follower = |body: Option<Body>| match body {
+        Some(Body::Vehicle(i)) => Some(&traffic.vehicles[i]),
+        _ => None,
+    };
+    let acceleration = |follower: Option<&Vehicle>, leader: Option<Leader>| {
+        follower.map_or(0.0, |car| temper.acceleration(car, exponent, leader, network))
+    };
+
+    let (new_ahead, new_behind) = traffic.ahead_and_behind(who, side);
+    let new_leader = new_ahead.map(|body| traffic.leader(body));
+    let new_behind = follower(new_behind);
+    let imposed = acceleration(new_behind, Some(own));
+    if imposed < -temper.imposed_braking {
+        return false;
+    }
+
+    let gained = acceleration(Some(vehicle), new_leader);
+    if let Some(wished) = vehicle.route.first().and_then(|leg| leg.lane) {
+        let place = |lane: LaneId| network.lane_offset(lane) as i32;
+        let towards = (place(side) - place(target)).signum();
+        let needed = (i32::from(wished) - place(target)).signum();
+        return towards == needed && gained >= -temper.imposed_braking;
+    }
+
+    let (old_ahead, old_behind) = traffic.ahead_and_behind(who, vehicle.lane);
+    let old_leader = old_ahead.map(|body| traffic.leader(body));
+    let mut gain = gained - acceleration(Some(vehicle), old_leader);
+    if temper.politeness != 0.0 {
+        let old_behind = follower(old_behind);
+        let spared = acceleration(old_behind, old_leader) - acceleration(old_behind, Some(own));
+        let burdened = imposed - acceleration(new_behind, new_leader);
+        gain += temper.politeness * (burdened + spared);
+    }
+    gain >= temper.lane_change_gain
+}

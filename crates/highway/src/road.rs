@@ -1,0 +1,422 @@
+//! Which lanes are there, and how do they connect?
+//!
+//! A graph whose edges are roads (one or more parallel lanes from one node to another), compiled
+//! to small integers: a [`LaneId`] is a lane's place in upstream's own iteration order, which is
+//! what breaks ties between equally close lanes. Build one with [`Network::add_lane`], finish it
+//! with [`Network::compile`].
+//!
+//! **Invariants:** ids are dense; the lanes of one road have consecutive ids; a compiled network
+//! never changes, so worlds share it.
+
+use crate::lane::Lane;
+use crate::route::Route;
+
+/// A lane of a compiled network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneId(pub(crate) u16);
+
+/// A road of a compiled network: all lanes from one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoadId(pub(crate) u16);
+
+/// A node of a compiled network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeId(pub(crate) u16);
+
+impl LaneId {
+    /// The lane's place in the network's order, from 0.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// A lane network under construction, in upstream's insertion order.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkBuilder {
+    // Lists, not maps: insertion order is behaviour here, and there are at most a few dozen edges.
+    roads: Vec<(String, Vec<(String, Vec<Lane>)>)>,
+}
+
+impl NetworkBuilder {
+    /// Adds a lane to the road between two named nodes, after its other lanes.
+    pub fn add_lane(&mut self, from: &str, to: &str, lane: Lane) {
+        let targets = match self.roads.iter_mut().position(|(name, _)| name == from) {
+            Some(place) => &mut self.roads[place].1,
+            None => {
+                self.roads.push((from.to_owned(), Vec::new()));
+                &mut self.roads.last_mut().expect("just pushed").1
+            }
+        };
+        match targets.iter_mut().position(|(name, _)| name == to) {
+            Some(place) => targets[place].1.push(lane),
+            None => targets.push((to.to_owned(), vec![lane])),
+        }
+    }
+
+    /// Numbers nodes, roads and lanes, and works out who is next to whom.
+    pub fn compile(self) -> Network {
+        let mut network = Network::default();
+        for (from, targets) in self.roads {
+            let from = network.intern(from);
+            for (to, lanes) in targets {
+                let to = network.intern(to);
+                let road = RoadId(network.roads.len() as u16);
+                let first = network.lanes.len() as u16;
+                let count = lanes.len() as u16;
+                network.roads.push(Road { from, to, first, count });
+                network.nodes[usize::from(from.0)].roads.push(road);
+                for (offset, lane) in lanes.into_iter().enumerate() {
+                    network.lanes.push(lane);
+                    network.places.push(Place { road, offset: offset as u16 });
+                }
+            }
+        }
+        network.connected = (0..network.lanes.len() as u16)
+            .map(|id| network.lanes_seen_from(LaneId(id)))
+            .collect();
+        network
+    }
+}
+
+/// A compiled lane network.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    lanes: Vec<Lane>,
+    places: Vec<Place>,
+    roads: Vec<Road>,
+    nodes: Vec<Node>,
+    connected: Vec<Vec<(LaneId, f64)>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    road: RoadId,
+    offset: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Road {
+    from: NodeId,
+    to: NodeId,
+    first: u16,
+    count: u16,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    name: String,
+    roads: Vec<RoadId>,
+}
+
+impl Network {
+    /// The geometry and rules of a lane.
+    #[inline]
+    pub fn lane(&self, id: LaneId) -> &Lane {
+        &self.lanes[id.index()]
+    }
+
+    /// All lanes with their ids, in order.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = (LaneId, &Lane)> {
+        self.lanes.iter().enumerate().map(|(i, lane)| (LaneId(i as u16), lane))
+    }
+
+    /// The road that a lane belongs to.
+    #[inline]
+    pub fn road_of(&self, lane: LaneId) -> RoadId {
+        self.places[lane.index()].road
+    }
+
+    /// The lane's place among its road's lanes, from 0 on the left.
+    #[inline]
+    pub fn lane_offset(&self, lane: LaneId) -> usize {
+        usize::from(self.places[lane.index()].offset)
+    }
+
+    /// How many lanes a road has.
+    pub fn lane_count(&self, road: RoadId) -> usize {
+        usize::from(self.roads[usize::from(road.0)].count)
+    }
+
+    /// The lane at a place of a road, if it has that many.
+    pub fn lane_at(&self, road: RoadId, offset: usize) -> Option<LaneId> {
+        let entry = self.roads[usize::from(road.0)];
+        (offset < usize::from(entry.count)).then(|| LaneId(entry.first + offset as u16))
+    }
+
+    /// The lane of a road nearest to a wished-for place.
+    pub fn lane_at_most(&self, road: RoadId, offset: usize) -> LaneId {
+        let entry = self.roads[usize::from(road.0)];
+        LaneId(entry.first + (offset as u16).min(entry.count.saturating_sub(1)))
+    }
+
+    /// The neighbouring lane on the left, if there is one.
+    #[inline]
+    pub fn left_of(&self, lane: LaneId) -> Option<LaneId> {
+        (self.places[lane.index()].offset > 0).then(|| LaneId(lane.0 - 1))
+    }
+
+    /// The neighbouring lane on the right, if there is one.
+    #[inline]
+    pub fn right_of(&self, lane: LaneId) -> Option<LaneId> {
+        let Place { road, offset } = self.places[lane.index()];
+        (offset + 1 < self.roads[usize::from(road.0)].count).then(|| LaneId(lane.0 + 1))
+    }
+
+    /// The node at which a road begins.
+    pub fn start_of(&self, road: RoadId) -> NodeId {
+        self.roads[usize::from(road.0)].from
+    }
+
+    /// The node at which a road ends.
+    pub fn end_of(&self, road: RoadId) -> NodeId {
+        self.roads[usize::from(road.0)].to
+    }
+
+    /// The roads that leave a node, in order.
+    pub fn roads_from(&self, node: NodeId) -> &[RoadId] {
+        &self.nodes[usize::from(node.0)].roads
+    }
+
+    /// The nodes that at least one road leaves, in upstream's order.
+    pub fn origins(&self) -> impl Iterator<Item = NodeId> {
+        let mut seen: Vec<NodeId> = Vec::new();
+        for road in &self.roads {
+            if !seen.contains(&road.from) {
+                seen.push(road.from);
+            }
+        }
+        seen.into_iter()
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node.name == name).map(|i| NodeId(i as u16))
+    }
+
+    /// A node's name.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        &self.nodes[usize::from(node.0)].name
+    }
+
+    /// The lane of upstream's `(from, to, id)`.
+    pub fn find_lane(&self, from: &str, to: &str, offset: usize) -> Option<LaneId> {
+        let (from, to) = (self.node(from)?, self.node(to)?);
+        let road = *self.roads_from(from).iter().find(|road| self.end_of(**road) == to)?;
+        self.lane_at(road, offset)
+    }
+
+    /// A lane as upstream's `(from, to, id)`.
+    pub fn lane_name(&self, lane: LaneId) -> (&str, &str, usize) {
+        let road = self.road_of(lane);
+        let (from, to) = (self.start_of(road), self.end_of(road));
+        (self.node_name(from), self.node_name(to), self.lane_offset(lane))
+    }
+
+    /// The lane closest to a pose, counting a radian of heading error as a metre.
+    ///
+    /// `hint` is where the car was a moment ago: its distance bounds the search, so almost every
+    /// other lane is dismissed without trigonometry. The answer does not depend on it.
+    #[inline]
+    pub fn closest_lane(&self, position: [f64; 2], heading: f64, hint: LaneId) -> LaneId {
+        let mut best = hint;
+        let mut least = self.lanes[hint.index()]
+            .distance_with_heading(position, heading, f64::INFINITY)
+            .unwrap_or(f64::INFINITY);
+        for (i, lane) in self.lanes.iter().enumerate() {
+            if i == hint.index() {
+                continue;
+            }
+            if let Some(distance) = lane.distance_with_heading(position, heading, least) {
+                let id = LaneId(i as u16);
+                if distance < least || id < best {
+                    least = distance;
+                    best = id;
+                }
+            }
+        }
+        best
+    }
+
+    /// The lanes on which a neighbour search from `lane` also looks when connected lanes count,
+    /// the lane itself first, each with what to add to its longitudinal coordinate \[m\].
+    #[inline]
+    pub fn connected_lanes(&self, lane: LaneId) -> &[(LaneId, f64)] {
+        &self.connected[lane.index()]
+    }
+
+    /// The lane to follow at the end of `current`: along the route, or else the closest one.
+    ///
+    /// A route's first leg is dropped once it is driven. At a dead end the answer is `current`.
+    pub fn next_lane(&self, current: LaneId, route: &mut Route, position: [f64; 2]) -> LaneId {
+        let road = self.road_of(current);
+        let node = self.end_of(road);
+        if route.first().is_some_and(|leg| leg.road == road) {
+            route.drop_first();
+        }
+        let (longitudinal, _) = self.lane(current).local_coordinates(position);
+        let projected = self.lane(current).position(longitudinal, 0.0);
+        match route.first() {
+            Some(leg) if self.start_of(leg.road) == node => {
+                self.entry_lane(current, leg.road, leg.lane, projected)
+            }
+            _ => {
+                let mut best = (current, f64::INFINITY);
+                for &next in self.roads_from(node) {
+                    let lane = self.entry_lane(current, next, None, projected);
+                    let distance = self.lane(lane).distance(projected);
+                    if distance < best.1 {
+                        best = (lane, distance);
+                    }
+                }
+                best.0
+            }
+        }
+    }
+
+    /// The shortest chain of roads from one node to another: fewest roads, then names in order.
+    pub fn shortest_path(&self, start: NodeId, goal: NodeId) -> Option<Vec<RoadId>> {
+        let mut queue = std::collections::VecDeque::from([(start, vec![start], Vec::new())]);
+        while let Some((node, visited, path)) = queue.pop_front() {
+            let mut roads = self.roads_from(node).to_vec();
+            roads.sort_by_key(|road| self.node_name(self.end_of(*road)));
+            for road in roads {
+                let next = self.end_of(road);
+                if visited.contains(&next) {
+                    continue;
+                }
+                let path = [path.as_slice(), &[road]].concat();
+                if next == goal {
+                    return Some(path);
+                }
+                queue.push_back((next, [visited.as_slice(), &[next]].concat(), path));
+            }
+        }
+        None
+    }
+
+    /// The lane on which `road` is entered: the same place if both roads have as many lanes,
+    /// otherwise the closest.
+    fn entry_lane(
+        &self,
+        current: LaneId,
+        road: RoadId,
+        wished: Option<u16>,
+        position: [f64; 2],
+    ) -> LaneId {
+        let entry = self.roads[usize::from(road.0)];
+        if self.lane_count(self.road_of(current)) == usize::from(entry.count) {
+            let offset = wished.unwrap_or(self.places[current.index()].offset);
+            return LaneId(entry.first + offset);
+        }
+        let mut best = (LaneId(entry.first), f64::INFINITY);
+        for id in (entry.first..entry.first + entry.count).map(LaneId) {
+            let distance = self.lane(id).distance(position);
+            if distance < best.1 {
+                best = (id, distance);
+            }
+        }
+        best.0
+    }
+
+    fn lanes_seen_from(&self, lane: LaneId) -> Vec<(LaneId, f64)> {
+        let Place { road, offset } = self.places[lane.index()];
+        let same_or_first = |road: &RoadId| {
+            self.lane_at(*road, usize::from(offset)).or_else(|| self.lane_at(*road, 0))
+        };
+        let mut seen = vec![(lane, 0.0)];
+        let length = self.lane(lane).length;
+        let after = self.roads_from(self.end_of(road)).iter();
+        seen.extend(after.filter_map(same_or_first).map(|next| (next, length)));
+        // Upstream asks every origin in order whether it leads to where this lane begins.
+        for origin in self.origins() {
+            let before = self.roads_from(origin).iter();
+            let leading = before.filter(|other| self.end_of(**other) == self.start_of(road));
+            seen.extend(
+                leading.filter_map(same_or_first).map(|prev| (prev, -self.lane(prev).length)),
+            );
+        }
+        seen
+    }
+
+    fn intern(&mut self, name: String) -> NodeId {
+        self.node(&name).unwrap_or_else(|| {
+            self.nodes.push(Node { name, roads: Vec::new() });
+            NodeId(self.nodes.len() as u16 - 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two lanes that become one, and a ramp.
+    fn network() -> Network {
+        let mut builder = NetworkBuilder::default();
+        builder.add_lane("a", "b", Lane::straight([0.0, 0.0], [100.0, 0.0]));
+        builder.add_lane("b", "c", Lane::straight([100.0, 4.0], [200.0, 4.0]));
+        builder.add_lane("a", "b", Lane::straight([0.0, 4.0], [100.0, 4.0]));
+        builder.add_lane("r", "b", Lane::straight([0.0, 40.0], [100.0, 8.0]));
+        builder.compile()
+    }
+
+    fn lane(network: &Network, from: &str, to: &str, offset: usize) -> LaneId {
+        network.find_lane(from, to, offset).unwrap()
+    }
+
+    #[test]
+    fn ids_follow_insertion_and_keep_roads_together() {
+        let network = network();
+        let names: Vec<_> = network.lanes().map(|(id, _)| network.lane_name(id)).collect();
+        assert_eq!(names, [("a", "b", 0), ("a", "b", 1), ("b", "c", 0), ("r", "b", 0)]);
+        assert_eq!(network.right_of(LaneId(0)), Some(LaneId(1)));
+        assert_eq!(network.right_of(LaneId(1)), None);
+        assert_eq!(network.left_of(LaneId(0)), None);
+    }
+
+    #[test]
+    fn the_hint_never_changes_the_closest_lane() {
+        let network = network();
+        for x in -10..220 {
+            for y in -10..50 {
+                let position = [f64::from(x), f64::from(y)];
+                let found: Vec<_> = network
+                    .lanes()
+                    .map(|(hint, _)| network.closest_lane(position, 0.1, hint))
+                    .collect();
+                assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{position:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_road_with_fewer_lanes_is_entered_on_the_closest() {
+        let network = network();
+        let next = network.next_lane(
+            lane(&network, "a", "b", 1),
+            &mut Route::default(),
+            [99.0, 4.0],
+        );
+        assert_eq!(network.lane_name(next), ("b", "c", 0));
+    }
+
+    #[test]
+    fn a_dead_end_leads_nowhere() {
+        let network = network();
+        let end = lane(&network, "b", "c", 0);
+        assert_eq!(network.next_lane(end, &mut Route::default(), [199.0, 4.0]), end);
+    }
+
+    #[test]
+    fn connected_lanes_come_with_their_offsets() {
+        let network = network();
+        let seen = network.connected_lanes(lane(&network, "b", "c", 0));
+        let names: Vec<_> =
+            seen.iter().map(|(id, offset)| (network.lane_name(*id), *offset)).collect();
+        let ramp = network.lane(lane(&network, "r", "b", 0)).length;
+        assert_eq!(
+            names,
+            [(("b", "c", 0), 0.0), (("a", "b", 0), -100.0), (("r", "b", 0), -ramp)]
+        );
+    }
+}

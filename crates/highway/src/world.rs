@@ -1,0 +1,235 @@
+//! What does a decision lead to?
+//!
+//! A [`World`] is a value: one episode of a [`Task`] in progress. `reset` starts it from a seed,
+//! `step` takes a decision and writes what the ego then sees into the caller's buffer, `clone`
+//! branches it. Two worlds with the same task, seed and decisions are the same to the last bit.
+
+use std::sync::Arc;
+
+use crate::action::{Action, ActionError, Controls, Meta};
+use crate::driver::follow_road;
+use crate::observation::{Memory, View};
+use crate::random::Generator;
+use crate::simulation::Simulation;
+use crate::task::{Reward, Task, nearest_speed};
+use crate::vehicle::Vehicle;
+
+/// One episode in progress.
+///
+/// ```
+/// use cpss_highway::{Action, Task, TaskId, World};
+///
+/// let mut world = World::new(Task::with_defaults(TaskId::MergeV0), 7);
+/// let mut seen = vec![0.0; world.task().observer.len()];
+/// world.reset(Some(7), &mut seen);
+/// let faster = Action::Index(3);
+/// let step = world.step(faster, &mut seen)?;
+/// assert!(step.reward.total > 0.8 && !step.terminated);
+/// # Ok::<(), cpss_highway::ActionError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct World {
+    task: Arc<Task>,
+    simulation: Simulation,
+    random: Generator,
+    memory: Memory,
+    time: f64,
+}
+
+/// What a step led to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The reward, with its terms.
+    pub reward: Reward,
+    /// Whether the state is terminal: nothing more can be earned from it.
+    pub terminated: bool,
+    /// Whether the time is up.
+    pub truncated: bool,
+}
+
+impl Step {
+    /// Whether the episode is over, for whichever reason.
+    pub fn is_over(&self) -> bool {
+        self.terminated || self.truncated
+    }
+}
+
+impl World {
+    /// The first state of the episode of this seed.
+    pub fn new(task: Arc<Task>, seed: u64) -> World {
+        let simulation = Simulation::new(task.rules.temper());
+        let mut world = World {
+            task,
+            simulation,
+            random: Generator::seeded(seed),
+            memory: Memory::default(),
+            time: 0.0,
+        };
+        world.begin_episode();
+        world
+    }
+
+    /// Starts an episode and writes its first observation.
+    ///
+    /// With a seed, it is the episode of Gymnasium's `reset(seed=seed)`; without one the generator
+    /// goes on from where it is, as in `reset()`.
+    ///
+    /// # Panics
+    ///
+    /// If `seen` has another length than the task's observations.
+    pub fn reset(&mut self, seed: Option<u64>, seen: &mut [f32]) {
+        if let Some(seed) = seed {
+            self.random = Generator::seeded(seed);
+        }
+        self.begin_episode();
+        self.observe(seen);
+    }
+
+    /// Lets the ego decide and the world run until the next decision.
+    ///
+    /// # Errors
+    ///
+    /// An action that the task does not have; the world is then as it was.
+    ///
+    /// # Panics
+    ///
+    /// If `seen` has another length than the task's observations.
+    pub fn step(&mut self, action: Action<'_>, seen: &mut [f32]) -> Result<Step, ActionError> {
+        self.task.controls.check(action)?;
+        self.time += self.task.decision_time;
+        let task = Arc::clone(&self.task);
+        obey(&task, &mut self.simulation.vehicles[self.simulation.ego], action);
+        for _ in 0..task.frames {
+            self.simulation.frame(&task);
+        }
+        self.observe(seen);
+        let view = self.view();
+        let step = Step {
+            reward: task.rules.reward(&view, action),
+            terminated: task.rules.is_terminated(&view),
+            truncated: task.rules.is_truncated(self.time),
+        };
+        task.rules.after_step(&task, &mut self.simulation, &mut self.random);
+        Ok(step)
+    }
+
+    /// The task being played.
+    pub fn task(&self) -> &Arc<Task> {
+        &self.task
+    }
+
+    /// All cars, in upstream's order.
+    pub fn vehicles(&self) -> &[Vehicle] {
+        &self.simulation.vehicles
+    }
+
+    /// The ego's place among the cars.
+    pub fn ego_index(&self) -> usize {
+        self.simulation.ego
+    }
+
+    /// The ego.
+    pub fn ego(&self) -> &Vehicle {
+        &self.simulation.vehicles[self.simulation.ego]
+    }
+
+    /// Time since the episode began \[s\].
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Whether the ego has got where it was going; `None` where the task has no such place.
+    pub fn has_arrived(&self) -> Option<bool> {
+        self.task.rules.has_arrived(&self.view())
+    }
+
+    pub(crate) fn simulation_mut(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    fn begin_episode(&mut self) {
+        let task = Arc::clone(&self.task);
+        self.time = 0.0;
+        self.simulation.clear(task.rules.temper());
+        task.rules.populate(&task, &mut self.simulation, &mut self.random);
+        let view = View {
+            vehicles: &self.simulation.vehicles,
+            obstacles: &task.obstacles,
+            network: &task.network,
+            ego: self.simulation.ego,
+        };
+        task.observer.begin_episode(&view, &mut self.memory);
+    }
+
+    fn observe(&mut self, seen: &mut [f32]) {
+        let task = &self.task;
+        assert_eq!(seen.len(), task.observer.len(), "a buffer of the observation's length");
+        let view = View {
+            vehicles: &self.simulation.vehicles,
+            obstacles: &task.obstacles,
+            network: &task.network,
+            ego: self.simulation.ego,
+        };
+        task.observer.observe(&view, &mut self.memory, &mut self.random, seen);
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            vehicles: &self.simulation.vehicles,
+            obstacles: &self.task.obstacles,
+            network: &self.task.network,
+            ego: self.simulation.ego,
+        }
+    }
+}
+
+/// Gives the ego its orders for the coming frames.
+fn obey(task: &Task, ego: &mut Vehicle, action: Action<'_>) {
+    match (&task.controls, action) {
+        (Controls::Meta { actions, target_speeds }, Action::Index(index)) => {
+            let network = &task.network;
+            match actions[index] {
+                Meta::Faster => {
+                    let place = nearest_speed(target_speeds, ego.speed) + 1;
+                    ego.aim_for_speed(place, target_speeds);
+                    follow_road(ego, network);
+                }
+                Meta::Slower => {
+                    let place = nearest_speed(target_speeds, ego.speed);
+                    ego.aim_for_speed(place.saturating_sub(1), target_speeds);
+                    follow_road(ego, network);
+                }
+                lateral => {
+                    follow_road(ego, network);
+                    let road = network.road_of(ego.target_lane);
+                    let place = network.lane_offset(ego.target_lane);
+                    let wished = match lateral {
+                        Meta::LaneLeft => place.saturating_sub(1),
+                        Meta::LaneRight => place + 1,
+                        _ => return,
+                    };
+                    let lane = network.lane_at_most(road, wished);
+                    if network.lane(lane).is_reachable_from(ego.position()) {
+                        ego.target_lane = lane;
+                    }
+                }
+            }
+        }
+        (Controls::Continuous(pedals), Action::Point(point)) => command(pedals, ego, point),
+        (Controls::Discrete { pedals, points }, Action::Index(index)) => {
+            command(pedals, ego, &points[index]);
+        }
+        // `Controls::check` has refused every other combination.
+        _ => {}
+    }
+}
+
+fn command(pedals: &crate::action::Pedals, ego: &mut Vehicle, point: &[f32]) {
+    if let Some(range) = pedals.speed_range {
+        ego.speed_range = range;
+    }
+    let command = pedals.command(point);
+    ego.acceleration = command.acceleration;
+    ego.steer(command.steering);
+}
+

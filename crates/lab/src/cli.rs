@@ -1,0 +1,34 @@
+//! What can be asked of `cpss`?
+//!
+//! One command per capability, each a short file of its own. Results go to standard output,
+//! progress and logs to standard error; the exit status is zero only for success.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::rollout;
+
+/// Runtime safety for reinforcement learning.
+#[derive(Debug, Parser)]
+#[command(name = "cpss", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play given actions from a seed and print every state as a line of JSON
+    Rollout(rollout::Options),
+}
+
+/// Reads the command line and does what it says.
+///
+/// # Errors
+///
+/// Whatever went wrong, in words for the person at the terminal.
+pub fn run() -> Result<()> {
+    match Cli::parse().command {
+        Command::Rollout(options) => rollout::run(&options),
+    }
+}

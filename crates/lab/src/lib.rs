@@ -1,0 +1,6 @@
+//! Episodes, measurements and the `cpss` command: the only crate that sees all the others.
+//!
+//! Start at [`cli`], which names every command and where it is done.
+
+pub mod cli;
+pub mod rollout;

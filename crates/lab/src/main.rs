@@ -1,0 +1,13 @@
+//! The `cpss` command. Everything it does is in the library; this file only reports failure.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cpss::cli::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
