@@ -62,18 +62,17 @@ impl<E: Env> Learner<E> {
         // A checked spec is numbers, names and a list: it always has a JSON form.
         writer
             .metadata("settings", serde_json::to_string(self.settings.spec()).unwrap_or_default());
-        let (first, second, adam_steps) = self.updater.adam().moments();
-        let parameters = [first.len()];
+        let adam = self.updater.adam();
+        let parameters = [self.updater.online().parameters().len()];
         writer.f32s("online", &parameters, self.updater.online().parameters());
         writer.f32s("target", &parameters, self.updater.target().parameters());
-        writer.f32s("adam.first", &parameters, first);
-        writer.f32s("adam.second", &parameters, second);
+        writer.f32s("adam.moments", &[2 * parameters[0]], &adam.moments());
         writer.f32s("loss", &[1], &[self.loss]);
         let seeds = self.worlds.seeds();
         let counters = Counters {
             steps: self.steps,
             updates: self.updates,
-            adam_steps,
+            adam_steps: adam.steps(),
             episodes: self.recent.episodes,
             exploration: self.exploration.state(),
             sampling: self.sampling.state(),
@@ -124,12 +123,10 @@ impl<E: Env> Learner<E> {
             Ok(network)
         };
         let adam = Adam::from_moments(
-            reader.finite_f32s("adam.first", &parameters)?,
-            reader.finite_f32s("adam.second", &parameters)?,
+            &reader.finite_f32s("adam.moments", &[2 * topology.len()])?,
             counters.adam_steps,
             spec.learning_rate,
         );
-        let adam = adam.ok_or(ResumeError::Inconsistent("adam.second"))?;
         let running = read_episodes(&reader, "recent.running")?;
         let finished = read_episodes(&reader, "recent.finished")?;
         if running.len() != worlds.len() || finished.len() > WINDOW {
