@@ -79,9 +79,10 @@ impl Ledger {
     /// - Evaluating the right side costs a few roundings of `B + E_t`.
     /// - Results below the normal doubles lose less than `m` each.
     ///
-    /// Terms in `u^2` are left out, which is sound for horizons up to about `2^26` decisions.
-    /// `tests/reference.py` replays runs in exact rational arithmetic and checks both the
-    /// theorem and this slack.
+    /// Terms in `u^2` are left out, and where rounding makes a spent account look open, what that
+    /// step may spend must stay below the line's own rise, `B / (T + epsilon)`. Both are sound for
+    /// horizons up to about `2^26` decisions. `tests/reference.py` replays runs in exact rational
+    /// arithmetic and checks both the theorem and this slack.
     pub fn envelope_holds(&self) -> bool {
         let envelope = self.envelope();
         let magnitude = self.budget + self.spent + self.excess;

@@ -202,3 +202,21 @@ impl Shield {
         &self.context
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_envelope_is_never_forgotten() {
+        // No run can break it, so the flag is set by hand; a later step must not clear it.
+        let sound = Shield::new(ShieldSpec::new(1.0, 10)).unwrap();
+        let mut broken = Shield { envelope_held: false, ..sound };
+        let situation = Situation { proposal: 0, costs: &[0.0], preferences: &[], density: 0.0 };
+        let settled = broken.settle(broken.judge(&situation).unwrap(), 0.0).unwrap();
+        assert!(settled.envelope_holds);
+        assert!(!broken.certificate().envelope_held);
+        assert!(!broken.renew().envelope_held, "the old account says so to the end");
+        assert!(broken.certificate().envelope_held, "and the new one starts afresh");
+    }
+}

@@ -1,0 +1,141 @@
+//! Contract: a certificate follows from the trace of decisions and settlements alone.
+//!
+//! An auditor who has only what each step said adds it up again and must arrive at the shield's own
+//! account. The words people read are pinned here too: they are part of what the shield tells.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod strategies;
+
+use cpss_shield::{
+    Counts, GainSpec, Mode, Reason, Shield, ShieldSpec, Situation, StaleDecision, Verdict,
+};
+use proptest::prelude::*;
+use strategies::{any_float, any_spec, moment};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_trace_adds_up(
+        spec in any_spec(),
+        moments in prop::collection::vec(moment(1..4, any_float().boxed()), 0..50),
+    ) {
+        let mut shield = Shield::new(spec).unwrap();
+        let mut counts = Counts::default();
+        let (mut spent, mut excess, mut envelope, mut held) = (0.0, 0.0, 0.0, true);
+        for moment in &moments {
+            let decision = shield.judge(&moment.situation()).unwrap();
+            let settled = shield.settle(decision, moment.observed).unwrap();
+            spent += settled.charge;
+            excess += settled.excess;
+            envelope = settled.envelope;
+            held &= settled.envelope_holds;
+            match decision.verdict() {
+                Verdict::Admit => counts.admitted += 1,
+                Verdict::Replace(_) => counts.replaced += 1,
+                Verdict::Infeasible(_) => counts.infeasible += 1,
+            }
+            let cost = decision.cost_proposed();
+            counts.unusable_costs += u64::from(!(cost >= 0.0 && cost.is_finite()));
+            counts.unusable_contexts += u64::from(decision.gain() == 0.0);
+            counts.unusable_observations += u64::from(settled.unusable_observation);
+            counts.mispredicted += u64::from(settled.mispredicted);
+        }
+        let certificate = shield.certificate();
+        prop_assert_eq!(certificate.counts, counts);
+        prop_assert_eq!((certificate.spent, certificate.excess), (spent, excess));
+        prop_assert_eq!((certificate.envelope, certificate.envelope_held), (envelope, held));
+        prop_assert_eq!(certificate.steps, moments.len() as u64);
+        prop_assert_eq!((certificate.mode, certificate.budget), (spec.mode, spec.budget));
+        prop_assert_eq!(shield.reset(), certificate);
+    }
+}
+
+fn spec(mode: Mode) -> ShieldSpec {
+    ShieldSpec { mode, gain: GainSpec::Constant, ..ShieldSpec::new(1.0, 10) }
+}
+
+fn words(shield: &Shield, proposal: usize, costs: &[f64], density: f64) -> String {
+    shield.judge(&Situation { proposal, costs, preferences: &[], density }).unwrap().to_string()
+}
+
+#[test]
+fn a_decision_reads_as_a_sentence() {
+    let shield = Shield::new(spec(Mode::Enforce)).unwrap();
+    let shadow = Shield::new(spec(Mode::Shadow)).unwrap();
+    for (shield, costs, density, text) in [
+        (
+            &shield,
+            [0.05, 0.0],
+            0.0,
+            "admitted action 0: cost 0.05 is within the threshold 0.1 (budget 0.1, gain 1)",
+        ),
+        (
+            &shield,
+            [0.25, 0.0],
+            0.0,
+            "replaced action 0 by 1: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
+        ),
+        (
+            &shield,
+            [0.75, 0.0],
+            0.0,
+            "replaced action 0 by 1: cost 0.75 is over the cap 0.5 (budget 0.1, gain 1)",
+        ),
+        (
+            &shield,
+            [0.75, 0.25],
+            0.0,
+            "nothing fits, ran 1 for 0: cost 0.75 is over the cap 0.5 (budget 0.1, gain 1)",
+        ),
+        (
+            &shield,
+            [0.25, 0.75],
+            0.0,
+            "nothing fits, ran 0: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
+        ),
+        (
+            &shield,
+            [f64::NAN, 0.0],
+            0.0,
+            "replaced action 0 by 1: its cost is not a usable number (cost NaN, threshold 0.1)",
+        ),
+        (
+            &shield,
+            [0.05, 0.0],
+            -1.0,
+            "replaced action 0 by 1: the density is not a usable number (cost 0.05, threshold 0)",
+        ),
+        (
+            &shadow,
+            [0.25, 0.0],
+            0.0,
+            "would have replaced 0: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
+        ),
+    ] {
+        assert_eq!(words(shield, 0, &costs, density), text);
+    }
+}
+
+#[test]
+fn a_certificate_reads_as_a_report() -> Result<(), StaleDecision> {
+    let mut shield = Shield::new(spec(Mode::Enforce)).unwrap();
+    for observed in [0.05, 0.5, f64::NAN] {
+        let situation = Situation { proposal: 0, costs: &[0.05], preferences: &[], density: 0.0 };
+        shield.settle(shield.judge(&situation).unwrap(), observed)?;
+    }
+    let report = "spent 1.55 of 1 in 3 of 10 decisions (enforce)\n\
+                  envelope 1.64, of which excess 1.34: held at every step\n\
+                  admitted 3, replaced 0, infeasible 0, mispredicted 2\n\
+                  unusable observed cost on 1 steps, taken for the worst";
+    assert_eq!(shield.certificate().to_string(), report);
+    Ok(())
+}
+
+#[test]
+fn every_reason_has_words_of_its_own() {
+    let words: std::collections::BTreeSet<String> =
+        Reason::ALL.iter().map(Reason::to_string).collect();
+    assert_eq!(words.len(), Reason::ALL.len());
+}
