@@ -37,6 +37,7 @@ impl<'a> Situations<'a> {
         if self.active.get(row) == Some(&false) {
             return None;
         }
+        // `check` has measured the buffers, so each `get` below finds its place.
         let start = row.saturating_mul(self.actions);
         let cells = start..start.saturating_add(self.actions);
         Some(Situation {

@@ -103,7 +103,7 @@ pub fn judge_nearest(
     {
         let mut distance2 = 0.0;
         for (axis, &value) in around.axes().zip(candidate) {
-            // A dimension of radius 0 is fixed: no candidate differs from another in it.
+            // A dimension of radius 0 is not searched, and has no unit to measure by.
             if axis.radius > 0.0 {
                 let radii = (value - axis.centre()) / axis.radius;
                 distance2 += radii * radii;

@@ -51,20 +51,12 @@ impl Shield {
     }
 
     /// Opens a ledger under rules that were checked before.
-    pub const fn under(rules: Rules) -> Shield {
+    pub fn under(rules: Rules) -> Shield {
         let spec = rules.spec();
         Shield {
             ledger: Ledger::open(spec.budget, spec.horizon, spec.epsilon),
             context: Context::new(spec.smoothing),
-            counts: Counts {
-                admitted: 0,
-                replaced: 0,
-                infeasible: 0,
-                mispredicted: 0,
-                unusable_costs: 0,
-                unusable_contexts: 0,
-                unusable_observations: 0,
-            },
+            counts: Counts::default(),
             envelope_held: true,
             rules,
         }
