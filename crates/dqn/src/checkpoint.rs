@@ -9,6 +9,9 @@
 
 use std::ops::Range;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use crate::adam::Adam;
 use crate::env::{End, Env};
 use crate::generator::Generator;
@@ -16,7 +19,7 @@ use crate::learner::{Learner, Room, StartError};
 use crate::network::Network;
 use crate::progress::{Finished, Recent, WINDOW};
 use crate::replay::Replay;
-use crate::settings::{BadSetting, Dqn, DqnSpec};
+use crate::settings::{BadSetting, Dqn};
 use crate::tensors::{Reader, TensorError, Writer};
 use crate::topology::Topology;
 use crate::update::Updater;
@@ -34,9 +37,14 @@ pub enum ResumeError {
     /// The file is something else, or of another version.
     #[error("the file is `{0}`, not `{FORMAT}`")]
     Format(String),
-    /// The settings in the file cannot be read.
-    #[error("the checkpoint's settings cannot be read: {0}")]
-    Settings(String),
+    /// A metadata entry cannot be read.
+    #[error("the checkpoint's metadata entry `{key}` cannot be read: {reason}")]
+    Metadata {
+        /// The entry's key.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The settings in the file are out of range.
     #[error("the checkpoint's settings are unusable: {0}")]
     BadSetting(#[from] BadSetting),
@@ -59,16 +67,13 @@ impl<E: Env> Learner<E> {
     pub fn checkpoint(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.metadata("format", FORMAT);
-        // A checked spec is numbers, names and a list: it always has a JSON form.
-        writer
-            .metadata("settings", serde_json::to_string(self.settings.spec()).unwrap_or_default());
+        writer.metadata("settings", json(self.settings.spec()));
         let adam = self.updater.adam();
         let parameters = [self.updater.online().parameters().len()];
         writer.f32s("online", &parameters, self.updater.online().parameters());
         writer.f32s("target", &parameters, self.updater.target().parameters());
         writer.f32s("adam.moments", &[2 * parameters[0]], &adam.moments());
         writer.f32s("loss", &[1], &[self.loss]);
-        let seeds = self.worlds.seeds();
         let counters = Counters {
             steps: self.steps,
             updates: self.updates,
@@ -77,12 +82,11 @@ impl<E: Env> Learner<E> {
             exploration: self.exploration.state(),
             sampling: self.sampling.state(),
             episode_generator: self.worlds.generator().state(),
-            seeds_start: seeds.start,
-            seeds_end: seeds.end,
-            replay_len: self.replay.len() as u64,
-            replay_next: self.replay.next() as u64,
+            episode_seeds: self.worlds.seeds().clone(),
+            replay_len: self.replay.len(),
+            replay_next: self.replay.next(),
         };
-        writer.u64s("counters", &counters.to_array());
+        writer.metadata("counters", json(&counters));
         write_replay(&mut writer, &self.replay, self.worlds.observation_len());
         write_worlds(&mut writer, &self.worlds);
         write_episodes(&mut writer, "recent.running", self.recent.running.iter());
@@ -102,11 +106,9 @@ impl<E: Env> Learner<E> {
         if format != FORMAT {
             return Err(ResumeError::Format(format.to_owned()));
         }
-        let spec: DqnSpec = serde_json::from_str(reader.metadata("settings")?)
-            .map_err(|error| ResumeError::Settings(error.to_string()))?;
-        let settings = Dqn::new(spec)?;
+        let settings = Dqn::new(parse(&reader, "settings")?)?;
         let spec = settings.spec();
-        let counters = Counters::from_slice(&reader.u64s("counters")?)?;
+        let counters: Counters = parse(&reader, "counters")?;
         let worlds = read_worlds(&reader, envs, &counters)?;
         let topology = Topology::mlp(
             worlds.observation_len(),
@@ -148,7 +150,9 @@ impl<E: Env> Learner<E> {
     }
 }
 
-/// The state that is whole numbers, in the order of the file.
+/// The state that is whole numbers. JSON keeps all 64 bits of each.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Counters {
     steps: u64,
     updates: u64,
@@ -157,64 +161,20 @@ struct Counters {
     exploration: u64,
     sampling: u64,
     episode_generator: u64,
-    seeds_start: u64,
-    seeds_end: u64,
-    replay_len: u64,
-    replay_next: u64,
+    episode_seeds: Range<u64>,
+    replay_len: usize,
+    replay_next: usize,
 }
 
-impl Counters {
-    fn to_array(&self) -> [u64; 11] {
-        [
-            self.steps,
-            self.updates,
-            self.adam_steps,
-            self.episodes,
-            self.exploration,
-            self.sampling,
-            self.episode_generator,
-            self.seeds_start,
-            self.seeds_end,
-            self.replay_len,
-            self.replay_next,
-        ]
-    }
+/// Settings and counters are numbers, names and lists: they always have a JSON form.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
 
-    fn from_slice(values: &[u64]) -> Result<Counters, ResumeError> {
-        let &[
-            steps,
-            updates,
-            adam_steps,
-            episodes,
-            exploration,
-            sampling,
-            episode_generator,
-            seeds_start,
-            seeds_end,
-            replay_len,
-            replay_next,
-        ] = values
-        else {
-            return Err(ResumeError::Inconsistent("counters"));
-        };
-        Ok(Counters {
-            steps,
-            updates,
-            adam_steps,
-            episodes,
-            exploration,
-            sampling,
-            episode_generator,
-            seeds_start,
-            seeds_end,
-            replay_len,
-            replay_next,
-        })
-    }
-
-    fn seeds(&self) -> Range<u64> {
-        self.seeds_start..self.seeds_end
-    }
+fn parse<T: DeserializeOwned>(reader: &Reader<'_>, key: &'static str) -> Result<T, ResumeError> {
+    let entry = reader.metadata(key)?;
+    serde_json::from_str(entry)
+        .map_err(|error| ResumeError::Metadata { key, reason: error.to_string() })
 }
 
 fn write_replay(writer: &mut Writer, replay: &Replay, width: usize) {
@@ -236,8 +196,8 @@ fn read_replay<E: Env>(
 ) -> Result<Replay, ResumeError> {
     let width = worlds.observation_len();
     let mut replay = Replay::new(capacity, width);
-    let (len, next) = (counters.replay_len as usize, counters.replay_next as usize);
-    replay.set_cursor(len, next).ok_or(ResumeError::Inconsistent("replay"))?;
+    let len = counters.replay_len;
+    replay.set_cursor(len, counters.replay_next).ok_or(ResumeError::Inconsistent("replay"))?;
     let observations = reader.f32s("replay.observations", &[len, width])?;
     replay.observations[..len * width].copy_from_slice(&observations);
     let successors = reader.f32s("replay.successors", &[len, width])?;
@@ -292,7 +252,7 @@ fn read_worlds<E: Env>(
     let shape = reader.shape("worlds.observations")?;
     let observations = reader.f32s("worlds.observations", &shape)?;
     let generator = Generator::from_state(counters.episode_generator);
-    Ok(Worlds::resume(envs, counters.seeds(), generator, episodes, &observations)?)
+    Ok(Worlds::resume(envs, counters.episode_seeds.clone(), generator, episodes, &observations)?)
 }
 
 fn write_episodes<'a>(

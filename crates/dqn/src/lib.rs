@@ -1,7 +1,7 @@
 //! A policy that proposes: DQN, learned, saved, and read from elsewhere.
 //!
 //! ```
-//! use cpss_dqn::{Dqn, DqnSpec, End, Env, Learner, Outcome, Policy};
+//! use cpss_dqn::{Dqn, DqnSpec, End, Env, Learner, Outcome, Policy, QFunction};
 //!
 //! /// A world of one step: the observation says which of two actions is rewarded.
 //! struct Cue(usize);
@@ -46,6 +46,7 @@
 //!
 //! | to use | |
 //! |---|---|
+//! | [`q_function`] | what is asked of a policy, whatever it is made of |
 //! | [`policy`], `tensors` | a network with its card, saved and loaded |
 //! | [`onnx`] | somebody else's policy |
 //! | [`progress`], [`csv`], [`events`] | what a run reports |
@@ -75,6 +76,7 @@ pub mod onnx;
 pub mod pass;
 pub mod policy;
 pub mod progress;
+pub mod q_function;
 pub mod replay;
 pub mod schedule;
 pub mod settings;
@@ -88,9 +90,10 @@ pub use env::{End, Env, Outcome};
 pub use learner::{Diverged, Learner, StartError};
 pub use measure::{UpdateTime, measure_update, reference_update};
 pub use network::Network;
-pub use onnx::{OnnxError, policy_from_onnx};
-pub use policy::{ActError, LoadError, Policy, WrongTask};
+pub use onnx::{OnnxError, load_onnx, policy_from_onnx};
+pub use policy::{LoadError, Policy};
 pub use progress::Progress;
+pub use q_function::{ActError, QFunction, WrongTask};
 pub use settings::{BadSetting, Dqn, DqnSpec};
 pub use tensors::TensorError;
 pub use topology::{Activation, Topology};

@@ -6,15 +6,19 @@
 //! `MatMul` with `Add`, `Relu` and `Tanh`, and the operators that only move numbers about
 //! (`Flatten`, `Reshape`, `Identity`, `Cast` to float), with weights as initialisers or constants.
 //!
-//! Start at [`policy_from_onnx`]; `wire` is the protobuf underneath.
+//! Start at [`load_onnx`], which takes any graph there is a way to run; `wire` is the protobuf
+//! underneath, `tract` the general runtime.
 //!
 //! **Invariants:** each node must continue the one chain from the graph's input to its output;
 //! anything else is an error that names the operator. No graph is run approximately.
 //!
-//! **Absent on purpose:** a general ONNX runtime. It would be by far the largest dependency of the
-//! project, to serve networks that a Q-learner on short observations does not have.
+//! **Absent on purpose,** unless the feature `onnx-tract` asks for it: a general ONNX runtime. It
+//! brings more packages than the rest of the project, for networks that a Q-learner on short
+//! observations seldom has.
 
 mod graph;
+#[cfg(feature = "onnx-tract")]
+mod tract;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -24,7 +28,25 @@ pub use wire::BadProtobuf;
 
 use crate::network::Network;
 use crate::policy::Policy;
+use crate::q_function::QFunction;
 use crate::topology::{Activation, BadTopology, Topology};
+
+/// Reads an ONNX file's bytes into whatever runs it best: a [`Policy`] for a plain MLP, or, with the
+/// feature `onnx-tract`, a general runtime for any other graph from one observation to Q-values.
+///
+/// # Errors
+///
+/// If the file is damaged, or there is no way to run its graph.
+pub fn load_onnx(bytes: &[u8]) -> Result<Box<dyn QFunction>, OnnxError> {
+    match policy_from_onnx(bytes, BTreeMap::new()) {
+        Ok(policy) => Ok(Box::new(policy)),
+        #[cfg(feature = "onnx-tract")]
+        Err(OnnxError::Operator { .. } | OnnxError::Node { .. }) => {
+            Ok(Box::new(tract::GraphPolicy::new(bytes).map_err(OnnxError::Graph)?))
+        }
+        Err(error) => Err(error),
+    }
+}
 
 /// Reads an ONNX file's bytes into a policy whose card is `card`.
 ///
@@ -37,7 +59,7 @@ pub fn policy_from_onnx(bytes: &[u8], card: BTreeMap<String, String>) -> Result<
     for node in &graph.nodes {
         chain.extend(&graph, node)?;
     }
-    if graph.outputs.iter().all(|output| *output != chain.head) {
+    if !graph.outputs.contains(&chain.head) {
         return Err(OnnxError::Output { reached: chain.head });
     }
     let sizes = chain.layers.iter().map(|layer| (layer.inputs, layer.outputs, layer.activation));
@@ -63,8 +85,8 @@ pub enum OnnxError {
     Inputs(usize),
     /// An operator that a plain MLP does not have.
     #[error(
-        "the operator `{operator}` (node `{node}`) is not supported: export the Q-network as a \
-         plain MLP of Gemm, MatMul, Add, Relu and Tanh"
+        "the operator `{operator}` (node `{node}`) is not part of a plain MLP: export the Q-network \
+         as Gemm, MatMul, Add, Relu and Tanh, or build with the feature `onnx-tract`"
     )]
     Operator {
         /// The operator's name.
@@ -88,6 +110,10 @@ pub enum OnnxError {
         /// The last value reached.
         reached: String,
     },
+    /// The general runtime cannot run the graph.
+    #[cfg(feature = "onnx-tract")]
+    #[error("the graph cannot be run: {0}")]
+    Graph(String),
     /// A layer's weights overflow once its factors are multiplied in.
     #[error("a weight of layer {layer} is not finite")]
     NotFinite {

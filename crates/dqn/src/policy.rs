@@ -1,16 +1,16 @@
 //! What is a policy that can be shipped, and how does it choose?
 //!
 //! A [`Policy`] is a network with a card: string metadata that says which task it is for and how it
-//! was made. [`Policy::act`] is the greedy action. [`Policy::to_bytes`] and [`Policy::from_bytes`] are
+//! was made; as a [`QFunction`] it values and chooses actions. [`Policy::to_bytes`] and [`Policy::from_bytes`] are
 //! the `safetensors` form, whose arrays have the names of a PyTorch `nn.Sequential` (`0.weight`,
 //! `0.bias`, `2.weight`, …), so `load_state_dict` takes them as they are.
 //!
-//! **Invariants:** equal policies give equal bytes; a weight that is not finite is never loaded; a
-//! Q-value that is not finite is an error that names the step, never an action.
+//! **Invariants:** equal policies give equal bytes; a weight that is not finite is never loaded.
 
 use std::collections::BTreeMap;
 
-use crate::network::{Network, Scratch, greedy};
+use crate::network::{Network, Scratch};
+use crate::q_function::{ActError, QFunction, check_finite, check_length};
 use crate::tensors::{Reader, TensorError, Writer};
 use crate::topology::{Activation, BadTopology, Topology};
 
@@ -70,48 +70,6 @@ pub enum LoadError {
     Topology(#[from] BadTopology),
 }
 
-/// A policy made for another task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the policy takes {observation_len} numbers and has {actions} actions, but the task gives \
-     {task_observation_len} numbers and has {task_actions} actions"
-)]
-pub struct WrongTask {
-    /// What the policy takes.
-    pub observation_len: usize,
-    /// How many actions it values.
-    pub actions: usize,
-    /// What the task gives.
-    pub task_observation_len: usize,
-    /// How many actions it has.
-    pub task_actions: usize,
-}
-
-/// A step at which a policy has no action to propose.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ActError {
-    /// A Q-value is NaN or infinite.
-    #[error("step {step}: the Q-value of action {action} is {value}")]
-    NotFinite {
-        /// The decision step.
-        step: u64,
-        /// The first action at fault.
-        action: usize,
-        /// Its Q-value.
-        value: f32,
-    },
-    /// An observation of the wrong length.
-    #[error("step {step}: the observation has {found} numbers, not {expected}")]
-    Length {
-        /// The decision step.
-        step: u64,
-        /// The observation's length.
-        found: usize,
-        /// What the policy takes.
-        expected: usize,
-    },
-}
-
 impl Policy {
     /// Joins a network and a card.
     pub fn new(network: Network, card: BTreeMap<String, String>) -> Policy {
@@ -128,52 +86,6 @@ impl Policy {
     /// What is known about the policy; [`card`] has the usual keys.
     pub fn card(&self) -> &BTreeMap<String, String> {
         &self.card
-    }
-
-    /// Checks that the policy is for tasks of this shape.
-    ///
-    /// # Errors
-    ///
-    /// [`WrongTask`], with both shapes, if it is not.
-    pub fn check_task(
-        &self,
-        task_observation_len: usize,
-        task_actions: usize,
-    ) -> Result<(), WrongTask> {
-        let observation_len = self.network.topology().inputs();
-        let actions = self.network.topology().actions();
-        if (observation_len, actions) == (task_observation_len, task_actions) {
-            return Ok(());
-        }
-        Err(WrongTask { observation_len, actions, task_observation_len, task_actions })
-    }
-
-    /// Returns the Q-value of each action. `step` is the decision step, for the error.
-    ///
-    /// # Errors
-    ///
-    /// If the observation has the wrong length or any Q-value is not finite.
-    pub fn q_values(&mut self, step: u64, observation: &[f32]) -> Result<&[f32], ActError> {
-        let expected = self.network.topology().inputs();
-        if observation.len() != expected {
-            return Err(ActError::Length { step, found: observation.len(), expected });
-        }
-        self.network.q_values(observation, &mut self.scratch, &mut self.q_values);
-        match self.q_values.iter().position(|q| !q.is_finite()) {
-            Some(action) => Err(ActError::NotFinite { step, action, value: self.q_values[action] }),
-            None => Ok(&self.q_values),
-        }
-    }
-
-    /// Returns the action with the greatest Q-value, the first among equals.
-    ///
-    /// # Errors
-    ///
-    /// As [`Policy::q_values`].
-    pub fn act(&mut self, step: u64, observation: &[f32]) -> Result<usize, ActError> {
-        let q_values = self.q_values(step, observation)?;
-        // Every Q-value is finite here, so there is a greatest.
-        Ok(greedy(q_values).unwrap_or(0))
     }
 
     /// Returns the policy as a `safetensors` file's bytes, the same for equal policies.
@@ -235,6 +147,22 @@ impl Policy {
         let mut card = reader.all_metadata().clone();
         card.retain(|key, _| ![FORMAT, ACTIVATIONS, DUELING].contains(&key.as_str()));
         Ok(Policy::new(network, card))
+    }
+}
+
+impl QFunction for Policy {
+    fn observation_len(&self) -> usize {
+        self.network.topology().inputs()
+    }
+
+    fn actions(&self) -> usize {
+        self.network.topology().actions()
+    }
+
+    fn q_values(&mut self, step: u64, observation: &[f32]) -> Result<&[f32], ActError> {
+        check_length(step, observation, self.observation_len())?;
+        self.network.q_values(observation, &mut self.scratch, &mut self.q_values);
+        check_finite(step, &self.q_values)
     }
 }
 

@@ -89,8 +89,8 @@ pub enum BadWorlds {
     },
     /// A world that did not come back to where it was saved.
     #[error(
-        "world {world} shows another observation than the checkpoint after playing seed {seed} \
-         again: it is another task, or not deterministic"
+        "world {world} does not come back to where it was saved when it plays seed {seed} again: \
+         it is another task, or not deterministic"
     )]
     Diverged {
         /// The world's index.
@@ -135,7 +135,10 @@ impl<E: Env> Worlds<E> {
                 if action as usize >= worlds.actions {
                     return Err(BadWorlds::Action { world, action, actions: worlds.actions });
                 }
-                env.step(action as usize, row);
+                // No episode was saved after its end, so one that ends here is another episode.
+                if env.step(action as usize, row).end != End::Running {
+                    return Err(BadWorlds::Diverged { world, seed: episode.seed });
+                }
             }
             let saved = observations.chunks_exact(worlds.observation_len).nth(world);
             let same =

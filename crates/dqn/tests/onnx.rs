@@ -8,25 +8,33 @@
 
 use std::collections::BTreeMap;
 
-use cpss_dqn::{OnnxError, Policy, policy_from_onnx};
+use cpss_dqn::{OnnxError, Policy, QFunction, load_onnx, policy_from_onnx};
 use proptest::prelude::*;
 use serde::Deserialize;
 
 const RELU: &[u8] = include_bytes!("fixtures/sb3_relu.onnx");
 const TANH: &[u8] = include_bytes!("fixtures/sb3_tanh.onnx");
+const SIGMOID: &[u8] = include_bytes!("fixtures/sb3_sigmoid.onnx");
 
 #[derive(Deserialize)]
 struct Expected {
     observations: Vec<Vec<f32>>,
     relu: Vec<Vec<f32>>,
     tanh: Vec<Vec<f32>>,
+    sigmoid: Vec<Vec<f32>>,
+}
+
+impl Expected {
+    fn load() -> Expected {
+        serde_json::from_str(include_str!("fixtures/sb3_q_values.json")).unwrap()
+    }
 }
 
 fn read(bytes: &[u8]) -> Result<Policy, OnnxError> {
     policy_from_onnx(bytes, BTreeMap::new())
 }
 
-fn assert_q_values(mut policy: Policy, observations: &[Vec<f32>], expected: &[Vec<f32>]) {
+fn assert_q_values(mut policy: impl QFunction, observations: &[Vec<f32>], expected: &[Vec<f32>]) {
     policy.check_task(25, 5).unwrap();
     for (observation, expected) in observations.iter().zip(expected) {
         let q_values = policy.q_values(0, observation).unwrap();
@@ -38,8 +46,7 @@ fn assert_q_values(mut policy: Policy, observations: &[Vec<f32>], expected: &[Ve
 
 #[test]
 fn an_exported_policy_gives_its_own_q_values() {
-    let expected: Expected =
-        serde_json::from_str(include_str!("fixtures/sb3_q_values.json")).unwrap();
+    let expected = Expected::load();
     assert_eq!(expected.observations.len(), 4);
     let relu = Policy::from_bytes(include_bytes!("fixtures/sb3_relu.safetensors")).unwrap();
     let tanh = Policy::from_bytes(include_bytes!("fixtures/sb3_tanh.safetensors")).unwrap();
@@ -54,6 +61,32 @@ fn a_lowered_policy_is_saved_and_loaded_like_any_other() {
     let policy = read(RELU).unwrap();
     let again = Policy::from_bytes(&policy.to_bytes()).unwrap();
     assert_eq!(again.network(), policy.network());
+}
+
+#[test]
+#[cfg(not(feature = "onnx-tract"))]
+fn another_graph_is_refused_and_the_feature_that_runs_it_is_named() {
+    assert_eq!(Expected::load().sigmoid.len(), 4);
+    assert!(load_onnx(RELU).is_ok());
+    let Err(error) = load_onnx(SIGMOID) else { panic!("a Sigmoid was lowered") };
+    assert!(matches!(&error, OnnxError::Operator { operator, .. } if operator == "Sigmoid"));
+    assert!(error.to_string().contains("onnx-tract"));
+}
+
+#[test]
+#[cfg(feature = "onnx-tract")]
+fn another_graph_gives_its_own_q_values_by_the_general_runtime() {
+    let expected = Expected::load();
+    let mut policy = load_onnx(SIGMOID).unwrap();
+    policy.check_task(25, 5).unwrap();
+    for (observation, expected) in expected.observations.iter().zip(&expected.sigmoid) {
+        let q_values = policy.q_values(0, observation).unwrap();
+        for (q, expected) in q_values.iter().zip(expected) {
+            assert!((q - expected).abs() < 1e-6, "{q} is not {expected}");
+        }
+    }
+    let error = policy.act(12, &[f32::NAN; 25]).unwrap_err();
+    assert!(matches!(error, cpss_dqn::ActError::NotFinite { step: 12, .. }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use cpss_dqn::generator::{Generator, Purpose};
 use cpss_dqn::policy::card;
 use cpss_dqn::topology::BadTopology;
 use cpss_dqn::{
-    ActError, Activation, LoadError, Network, Policy, TensorError, Topology, WrongTask,
+    ActError, Activation, LoadError, Network, Policy, QFunction, TensorError, Topology, WrongTask,
 };
 use proptest::prelude::*;
 
