@@ -144,6 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn the_scale_is_part_of_the_gradient() {
+        // Halving is exact, so scaling inside the step and outside it must agree to the bit.
+        let gradients: [f32; PAD] = std::array::from_fn(|i| i as f32 - 7.5);
+        let step = |gradients: [f32; PAD], scale| {
+            let (mut adam, mut parameters) = (Adam::new(PAD, 0.1), [0.0; PAD]);
+            adam.step(&mut parameters, &gradients, scale);
+            (adam, parameters)
+        };
+        assert_eq!(step(gradients, 0.5), step(gradients.map(|gradient| gradient / 2.0), 1.0));
+        assert_ne!(step(gradients, 0.5), step(gradients, 1.0));
+    }
+
+    #[test]
     fn clipping_bounds_the_length_and_leaves_short_gradients_alone() {
         let long: Vec<f32> = (0..100).map(|i| i as f32).collect();
         let scale = clip_scale(&long, 10.0).unwrap();

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use corridor::Corridor;
 use cpss_dqn::learner::StartError;
 use cpss_dqn::worlds::BadWorlds;
-use cpss_dqn::{Dqn, DqnSpec, Env, Learner, Outcome, Progress, ResumeError};
+use cpss_dqn::{Dqn, DqnSpec, End, Env, Learner, Outcome, Progress, ResumeError};
 use proptest::prelude::*;
 
 const WORLDS: usize = 3;
@@ -103,6 +103,37 @@ fn a_world_that_does_not_come_back_to_where_it_was_is_refused() {
     let mut learner = start();
     advance(&mut learner, 300);
     let envs = worlds().into_iter().map(Mirrored).collect();
+    let error = Learner::resume(envs, &learner.checkpoint()).unwrap_err();
+    assert!(matches!(error, ResumeError::Start(StartError::Worlds(BadWorlds::Diverged { .. }))));
+}
+
+/// A corridor that looks the same but ends each episode with its first step.
+#[derive(Debug)]
+struct Impatient(Corridor);
+
+impl Env for Impatient {
+    fn observation_len(&self) -> usize {
+        self.0.observation_len()
+    }
+
+    fn actions(&self) -> usize {
+        self.0.actions()
+    }
+
+    fn reset(&mut self, seed: u64, observation: &mut [f32]) {
+        self.0.reset(seed, observation);
+    }
+
+    fn step(&mut self, action: usize, observation: &mut [f32]) -> Outcome {
+        Outcome { end: End::Truncated, ..self.0.step(action, observation) }
+    }
+}
+
+#[test]
+fn a_world_whose_episode_ends_before_it_comes_back_is_refused() {
+    let mut learner = start();
+    advance(&mut learner, 300);
+    let envs = worlds().into_iter().map(Impatient).collect();
     let error = Learner::resume(envs, &learner.checkpoint()).unwrap_err();
     assert!(matches!(error, ResumeError::Start(StartError::Worlds(BadWorlds::Diverged { .. }))));
 }
