@@ -1,9 +1,9 @@
 //! How does a gradient change the weights?
 //!
 //! By [`Adam`] (Kingma and Ba, 2015) in PyTorch's formulation and with its defaults, after
-//! [`clip_scale`] has bounded the gradient's length. An update of a network this size waits for
-//! memory more than for arithmetic, hence two choices: the scale is folded into Adam's own loop, and
-//! the two moments lie side by side in blocks, so that one step walks three arrays and not four.
+//! [`clip_scale`] has bounded the gradient's length. The step waits for memory more than for
+//! arithmetic, hence two choices: the scale is folded into Adam's own loop, and the two moments lie
+//! side by side in blocks, so that one step walks three arrays and not four.
 //!
 //! **Invariant:** where every gradient so far was zero, a parameter does not move. The network's
 //! padding relies on it.

@@ -13,8 +13,7 @@
 //! anything else is an error that names the operator. No graph is run approximately.
 //!
 //! **Absent on purpose,** unless the feature `onnx-tract` asks for it: a general ONNX runtime. It
-//! brings more packages than the rest of the project, for networks that a Q-learner on short
-//! observations seldom has.
+//! brings over a hundred packages, for networks that a Q-learner on short observations seldom has.
 
 mod graph;
 #[cfg(feature = "onnx-tract")]

@@ -8,8 +8,8 @@
 //! **Invariants:** episode seeds come from the range given and from nowhere else, so training never
 //! sees a reporting seed; a resumed world that shows another observation is an error.
 //!
-//! **Absent on purpose:** threads. The unit of parallel work is a training seed, and a batch this
-//! small would spend more on waking workers than on driving.
+//! **Absent on purpose:** threads. The unit of parallel work is a training seed; one run is one
+//! thread, and its order of events is fixed.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! How is a graph run that is not a plain MLP?
 //!
-//! By `tract`, a general ONNX runtime, behind the same [`QFunction`] as every policy. It is slower
-//! than our own forward pass and allocates at each step; it is here so that an unusual policy can be
-//! shielded at all.
+//! By `tract`, a general ONNX runtime, behind the same [`QFunction`] as every policy. Unlike our own
+//! forward pass it allocates at each step; it is here so that an unusual policy can be shielded at
+//! all.
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::internal::DimLike;
