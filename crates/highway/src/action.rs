@@ -121,8 +121,7 @@ pub struct Command {
     pub steering: f64,
 }
 
-const ALL: &[Meta] =
-    &[Meta::LaneLeft, Meta::Idle, Meta::LaneRight, Meta::Faster, Meta::Slower];
+const ALL: &[Meta] = &[Meta::LaneLeft, Meta::Idle, Meta::LaneRight, Meta::Faster, Meta::Slower];
 const LONGITUDINAL: &[Meta] = &[Meta::Slower, Meta::Idle, Meta::Faster];
 const LATERAL: &[Meta] = &[Meta::LaneLeft, Meta::Idle, Meta::LaneRight];
 
@@ -139,7 +138,11 @@ impl Controls {
             fields.flag("longitudinal", &mut longitudinal)?;
             fields.flag("lateral", &mut lateral)?;
             if !longitudinal && !lateral {
-                return Err(fields.bad("lateral", &Value::Bool(false), "true when `longitudinal` is false"));
+                return Err(fields.bad(
+                    "lateral",
+                    &Value::Bool(false),
+                    "true when `longitudinal` is false",
+                ));
             }
             let speeds = fields.take("target_speeds").filter(|value| !value.is_null());
             let controls = match kind.as_str() {
@@ -232,7 +235,11 @@ impl Controls {
         let rises = target_speeds.windows(2).all(|pair| pair[0] < pair[1]);
         if target_speeds.len() < 2 || target_speeds.len() > 255 || !rises {
             let value = speeds.cloned().unwrap_or_default();
-            return Err(fields.bad("target_speeds", &value, "2 to 255 speeds, each above the last"));
+            return Err(fields.bad(
+                "target_speeds",
+                &value,
+                "2 to 255 speeds, each above the last",
+            ));
         }
         let actions = match (longitudinal, lateral) {
             (true, true) => ALL,
@@ -262,7 +269,11 @@ impl Pedals {
         let mut dynamical = false;
         fields.flag("dynamical", &mut dynamical)?;
         if dynamical {
-            return Err(fields.bad("dynamical", &Value::Bool(true), "false: tyre dynamics are not built"));
+            return Err(fields.bad(
+                "dynamical",
+                &Value::Bool(true),
+                "false: tyre dynamics are not built",
+            ));
         }
         Ok(pedals)
     }
@@ -278,11 +289,8 @@ impl Pedals {
             let value = point.get(place).copied().unwrap_or(0.0);
             if self.clip { value.clamp(-1.0, 1.0) } else { value }
         };
-        let acceleration = if self.longitudinal {
-            stretch(component(0), self.acceleration_range)
-        } else {
-            0.0
-        };
+        let acceleration =
+            if self.longitudinal { stretch(component(0), self.acceleration_range) } else { 0.0 };
         let steering = if self.lateral {
             stretch(component(usize::from(self.longitudinal)), self.steering_range)
         } else {

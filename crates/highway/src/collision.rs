@@ -8,23 +8,23 @@
 //! obstacles last), because a later pair overwrites an earlier impact.
 
 use crate::arith::norm;
-use crate::neighbours::{OBSTACLE_SIZE, Obstacle, Order};
+use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
 use crate::vehicle::{LENGTH, MAX_SPEED, Vehicle, WIDTH};
 
 /// Slack on the cheap tests, so that rounding cannot make them dismiss a pair \[m\].
 const SLACK: f64 = 1e-6;
 
 /// Finds and settles every collision of one frame of `dt` \[s\].
-pub fn handle_collisions(
+pub(crate) fn handle_collisions(
     vehicles: &mut [Vehicle],
     obstacles: &[Obstacle],
-    order: Option<&Order>,
+    by_x: Option<&[u16]>,
     dt: f64,
     pairs: &mut Vec<(u16, u16)>,
 ) {
     pairs.clear();
-    match order {
-        Some(order) => pairs_on_strip(vehicles, order, dt, pairs),
+    match by_x {
+        Some(by_x) => pairs_on_strip(vehicles, by_x, dt, pairs),
         None => {
             for first in 0..vehicles.len() {
                 for second in first + 1..vehicles.len() {
@@ -53,15 +53,15 @@ pub fn handle_collisions(
 }
 
 /// Walks the list sorted by x, looking ahead only as far as two bodies can touch.
-fn pairs_on_strip(vehicles: &[Vehicle], order: &Order, dt: f64, pairs: &mut Vec<(u16, u16)>) {
+fn pairs_on_strip(vehicles: &[Vehicle], by_x: &[u16], dt: f64, pairs: &mut Vec<(u16, u16)>) {
     let reach = diagonal() + MAX_SPEED.max(fastest(vehicles)) * dt + SLACK;
-    let mut rest = order.by_x();
-    while let Some(behind) = rest.next() {
-        let limit = vehicles[behind].x + reach;
-        for ahead in rest.clone().take_while(|ahead| vehicles[*ahead].x <= limit) {
+    for (place, &behind) in by_x.iter().enumerate() {
+        let limit = vehicles[usize::from(behind)].x + reach;
+        let near = |ahead: &&u16| vehicles[usize::from(**ahead)].x <= limit;
+        for &ahead in by_x[place + 1..].iter().take_while(near) {
             let (first, second) = (behind.min(ahead), behind.max(ahead));
-            if are_close(&vehicles[first], &vehicles[second], dt) {
-                pairs.push((first as u16, second as u16));
+            if are_close(&vehicles[usize::from(first)], &vehicles[usize::from(second)], dt) {
+                pairs.push((first, second));
             }
         }
     }
@@ -107,7 +107,8 @@ fn is_beside(first: &Vehicle, second: &Vehicle, dt: f64) -> bool {
 
 fn settle(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
     let (a, b) = (&vehicles[first], &vehicles[second]);
-    let overlap = sweep(&rectangle_of(a), &rectangle_of(b), displacement(a, dt), displacement(b, dt));
+    let overlap =
+        sweep(&rectangle_of(a), &rectangle_of(b), displacement(a, dt), displacement(b, dt));
     if let Some([x, y]) = overlap.push {
         vehicles[first].impact = Some([x / 2.0, y / 2.0]);
         vehicles[second].impact = Some([-x / 2.0, -y / 2.0]);
@@ -121,7 +122,9 @@ fn settle(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
 fn settle_with_obstacle(vehicle: &mut Vehicle, obstacle: &Obstacle, dt: f64) {
     let [x, y] = obstacle.position;
     let reach = (diagonal() + norm(OBSTACLE_SIZE, OBSTACLE_SIZE)) / 2.0 + vehicle.speed * dt;
-    if norm(x - vehicle.x, y - vehicle.y) > reach {
+    let [dx, dy] = [x - vehicle.x, y - vehicle.y];
+    let far = (reach + SLACK).max(0.0);
+    if dx * dx + dy * dy > far * far || norm(dx, dy) > reach {
         return;
     }
     let block = Rectangle::new(obstacle.position, OBSTACLE_SIZE, OBSTACLE_SIZE, [1.0, 0.0]);

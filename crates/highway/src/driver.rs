@@ -1,7 +1,7 @@
 //! What would this driver do next?
 //!
 //! Two controllers that hold a lane and a speed ([`steer_along`], [`hold_speed`]) and the
-//! intelligent driver model of other traffic ([`Temper::acceleration`]). Lane changes are decided
+//! intelligent driver model of other traffic ([`Model::acceleration`]). Lane changes are decided
 //! next door, in [`crate::mobil`].
 //!
 //! **Invariant:** nothing here reads the random generator or changes another car.
@@ -9,9 +9,9 @@
 use std::f64::consts::FRAC_PI_4;
 
 use crate::arith::{not_zero, wrap_to_pi};
-use crate::power::power;
 use crate::lane::{Lane, Shape};
-use crate::road::Network;
+use crate::power::power;
+use crate::road::{LaneId, Network};
 use crate::vehicle::{LENGTH, Vehicle};
 
 /// Gain of the speed controller \[1/s\].
@@ -27,8 +27,9 @@ const SLIP_TAN_MAX: f64 = 0.866_025_403_784_438_6;
 
 /// Steers a car towards the middle of a lane: a lateral controller over a heading controller.
 #[inline]
-pub fn steer_along(vehicle: &mut Vehicle, lane: &Lane) {
-    let (longitudinal, lateral) = lane.local_coordinates(vehicle.position());
+pub fn steer_along(vehicle: &mut Vehicle, id: LaneId, network: &Network) {
+    let lane = network.lane(id);
+    let (longitudinal, lateral) = vehicle.coordinates_on(id, network);
     if let Shape::Straight { heading, .. } = lane.shape
         && lateral == 0.0
         && vehicle.heading == heading
@@ -63,10 +64,10 @@ pub fn hold_speed(vehicle: &mut Vehicle) {
 /// Switches to the next lane once the one aimed for ends.
 #[inline]
 pub fn follow_road(vehicle: &mut Vehicle, network: &Network) {
-    if network.lane(vehicle.target_lane).is_after_end(vehicle.position()) {
+    let (along, _) = vehicle.coordinates_on(vehicle.target_lane, network);
+    if network.lane(vehicle.target_lane).is_after_end(along) {
         let position = vehicle.position();
-        vehicle.target_lane =
-            network.next_lane(vehicle.target_lane, &mut vehicle.route, position);
+        vehicle.target_lane = network.next_lane(vehicle.target_lane, &mut vehicle.route, position);
     }
 }
 
@@ -112,6 +113,23 @@ impl Default for Temper {
     }
 }
 
+impl Temper {
+    /// The driver model with these numbers.
+    pub fn model(self) -> Model {
+        let comfort = (self.comfort_acceleration * self.comfort_braking).sqrt();
+        Model { temper: self, closing_weight: 1.0 / (2.0 * comfort) }
+    }
+}
+
+/// The intelligent driver model with a temper's numbers worked out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// The numbers.
+    pub temper: Temper,
+    /// By how much a closing speed widens the gap, per unit of speed \[s²/m\].
+    closing_weight: f64,
+}
+
 /// The car or obstacle ahead, as far as following it is concerned.
 #[derive(Clone, Copy, Debug)]
 pub struct Leader {
@@ -121,11 +139,10 @@ pub struct Leader {
     pub velocity: [f64; 2],
 }
 
-impl Temper {
+impl Model {
     /// The acceleration \[m/s²\] that the model gives `follower` behind `leader`.
     ///
     /// The exponent is that of whoever asks: a driver judges others by its own habits.
-    #[inline]
     pub fn acceleration(
         &self,
         follower: &Vehicle,
@@ -134,16 +151,14 @@ impl Temper {
         network: &Network,
     ) -> f64 {
         let lane = network.lane(follower.lane);
-        self.free_acceleration(follower, exponent, lane)
-            - leader.map_or(0.0, |leader| self.interaction(follower, &leader, lane))
+        let free = self.free_acceleration(power(speed_ratio(follower, lane), exponent));
+        free - leader.map_or(0.0, |leader| self.interaction(follower, &leader, lane))
     }
 
-    /// The acceleration \[m/s²\] on an empty road.
+    /// The acceleration \[m/s²\] on an empty road, from the speed ratio's power.
     #[inline]
-    pub fn free_acceleration(&self, vehicle: &Vehicle, exponent: f64, lane: &Lane) -> f64 {
-        let target = vehicle.target_speed.clamp(0.0, lane.speed_limit);
-        let ratio = vehicle.speed.max(0.0) / not_zero(target).abs();
-        self.comfort_acceleration * (1.0 - power(ratio, exponent))
+    pub fn free_acceleration(&self, ratio_power: f64) -> f64 {
+        self.temper.comfort_acceleration * (1.0 - ratio_power)
     }
 
     /// What a car ahead takes off that \[m/s²\].
@@ -151,15 +166,24 @@ impl Temper {
     pub fn interaction(&self, vehicle: &Vehicle, leader: &Leader, lane: &Lane) -> f64 {
         let distance = vehicle.distance_along(lane, leader.position);
         let ratio = self.desired_gap(vehicle, leader) / not_zero(distance);
-        self.comfort_acceleration * (ratio * ratio)
+        self.temper.comfort_acceleration * (ratio * ratio)
     }
 
     /// The gap \[m\] that a driver wants to a car ahead.
     #[inline]
     pub fn desired_gap(&self, vehicle: &Vehicle, leader: &Leader) -> f64 {
         let [vx, vy] = vehicle.velocity();
-        let closing = (vx - leader.velocity[0]) * vehicle.cos + (vy - leader.velocity[1]) * vehicle.sin;
-        let comfort = (self.comfort_acceleration * self.comfort_braking).sqrt();
-        self.jam_distance + vehicle.speed * self.headway + vehicle.speed * closing / (2.0 * comfort)
+        let closing =
+            (vx - leader.velocity[0]) * vehicle.cos + (vy - leader.velocity[1]) * vehicle.sin;
+        self.temper.jam_distance
+            + vehicle.speed * self.temper.headway
+            + vehicle.speed * closing * self.closing_weight
     }
+}
+
+/// Speed relative to the speed aimed for within the lane's limit.
+#[inline]
+pub fn speed_ratio(vehicle: &Vehicle, lane: &Lane) -> f64 {
+    let target = vehicle.target_speed.clamp(0.0, lane.speed_limit);
+    vehicle.speed.max(0.0) / not_zero(target).abs()
 }

@@ -108,7 +108,8 @@ impl Fields {
             match value.as_u64().map(|count| count as usize) {
                 Some(count) if range.contains(&count) => *slot = count,
                 _ => {
-                    let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+                    let wanted =
+                        format!("a whole number from {} to {}", range.start(), range.end());
                     return Err(self.bad(key, &value, &wanted));
                 }
             }

@@ -16,7 +16,7 @@ use crate::arith::{norm, wrap_to_pi};
 /// How far before its start and past its end a lane still counts as being under a car \[m\].
 pub const END_MARGIN: f64 = 5.0;
 /// How far from its centre line, beyond half its width, a neighbour search still sees a car \[m\].
-const NEIGHBOUR_MARGIN: f64 = 1.0;
+pub(crate) const NEIGHBOUR_MARGIN: f64 = 1.0;
 /// Slack that makes a squared or partial comparison safe against rounding \[m\].
 const SLACK: f64 = 1e-6;
 
@@ -150,16 +150,25 @@ impl Lane {
     }
 
     /// Longitudinal and lateral coordinates \[m\] of a world position.
-    #[inline]
-    pub fn local_coordinates(&self, [x, y]: [f64; 2]) -> (f64, f64) {
+    #[inline(always)]
+    pub fn local_coordinates(&self, position: [f64; 2]) -> (f64, f64) {
+        // Most lanes are straight: that case is worth inlining everywhere, the others are not.
         match self.shape {
-            Shape::Straight { start, direction, .. } => project(start, direction, x, y),
+            Shape::Straight { start, direction, .. } => project(start, direction, position),
+            _ => self.local_coordinates_on_bend(position),
+        }
+    }
+
+    #[inline(never)]
+    fn local_coordinates_on_bend(&self, position: [f64; 2]) -> (f64, f64) {
+        match self.shape {
+            Shape::Straight { start, direction, .. } => project(start, direction, position),
             Shape::Sine { start, direction, amplitude, pulsation, phase, .. } => {
-                let (longitudinal, lateral) = project(start, direction, x, y);
+                let (longitudinal, lateral) = project(start, direction, position);
                 (longitudinal, lateral - amplitude * (pulsation * longitudinal + phase).sin())
             }
             Shape::Circular { center, radius, start_phase, direction } => {
-                let [dx, dy] = [x - center[0], y - center[1]];
+                let [dx, dy] = [position[0] - center[0], position[1] - center[1]];
                 let turned = wrap_to_pi(dy.atan2(dx) - start_phase);
                 // Adding and taking away the start phase again rounds as upstream does.
                 let swept = (start_phase + turned) - start_phase;
@@ -198,7 +207,7 @@ impl Lane {
     }
 
     /// The longitudinal coordinate of a car that a neighbour search on this lane sees, if it does.
-    #[inline]
+    #[inline(always)]
     pub fn sees(&self, position: [f64; 2]) -> Option<f64> {
         if self.rejects(position, self.width / 2.0 + NEIGHBOUR_MARGIN) {
             return None;
@@ -213,14 +222,13 @@ impl Lane {
             return false;
         }
         let (longitudinal, lateral) = self.local_coordinates(position);
-        lateral.abs() <= 2.0 * self.width
-            && (0.0..self.length + END_MARGIN).contains(&longitudinal)
+        lateral.abs() <= 2.0 * self.width && (0.0..self.length + END_MARGIN).contains(&longitudinal)
     }
 
-    /// Whether a position is past the lane's end, or within half a car of it.
+    /// Whether a place is past the lane's end, or within half a car of it.
     #[inline]
-    pub fn is_after_end(&self, position: [f64; 2]) -> bool {
-        self.local_coordinates(position).0 > self.length - END_MARGIN / 2.0
+    pub fn is_after_end(&self, longitudinal: f64) -> bool {
+        longitudinal > self.length - END_MARGIN / 2.0
     }
 
     /// L1 distance \[m\] from a position to the lane.
@@ -229,14 +237,15 @@ impl Lane {
         lateral.abs() + self.overshoot(longitudinal)
     }
 
-    /// [`Lane::distance`] plus the heading error \[rad\], or `None` if that exceeds `bound`.
-    #[inline]
+    /// [`Lane::distance`] plus the heading error \[rad\], with the lane coordinates it was found
+    /// at; or `None` if it exceeds `bound`.
+    #[inline(always)]
     pub(crate) fn distance_with_heading(
         &self,
         position: [f64; 2],
         heading: f64,
         bound: f64,
-    ) -> Option<f64> {
+    ) -> Option<(f64, f64, f64)> {
         if self.rejects(position, bound) {
             return None;
         }
@@ -246,7 +255,7 @@ impl Lane {
             return None;
         }
         let total = distance + wrap_to_pi(heading - self.heading_at(longitudinal)).abs();
-        (total <= bound).then_some(total)
+        (total <= bound).then_some((total, longitudinal, lateral))
     }
 
     /// How far a longitudinal coordinate lies before the start or past the end \[m\].
@@ -257,15 +266,15 @@ impl Lane {
 
     /// Certainly further than `reach` \[m\] across the lane; trigonometry is saved when it is.
     #[inline]
-    fn rejects(&self, [x, y]: [f64; 2], reach: f64) -> bool {
+    fn rejects(&self, position: [f64; 2], reach: f64) -> bool {
         match self.shape {
             Shape::Straight { .. } => false,
             Shape::Sine { start, direction, amplitude, .. } => {
-                let (_, lateral) = project(start, direction, x, y);
+                let (_, lateral) = project(start, direction, position);
                 lateral.abs() > reach + amplitude.abs() + SLACK
             }
             Shape::Circular { center, radius, .. } => {
-                let [dx, dy] = [x - center[0], y - center[1]];
+                let [dx, dy] = [position[0] - center[0], position[1] - center[1]];
                 let squared = dx * dx + dy * dy;
                 let outer = radius + reach + SLACK;
                 let inner = radius - reach - SLACK;
@@ -277,14 +286,11 @@ impl Lane {
 
 #[inline]
 fn along(start: [f64; 2], [ux, uy]: [f64; 2], longitudinal: f64, lateral: f64) -> [f64; 2] {
-    [
-        start[0] + longitudinal * ux + lateral * -uy,
-        start[1] + longitudinal * uy + lateral * ux,
-    ]
+    [start[0] + longitudinal * ux + lateral * -uy, start[1] + longitudinal * uy + lateral * ux]
 }
 
 #[inline]
-fn project(start: [f64; 2], [ux, uy]: [f64; 2], x: f64, y: f64) -> (f64, f64) {
+fn project(start: [f64; 2], [ux, uy]: [f64; 2], [x, y]: [f64; 2]) -> (f64, f64) {
     let [dx, dy] = [x - start[0], y - start[1]];
     (dx * ux + dy * uy, dx * -uy + dy * ux)
 }
@@ -335,10 +341,10 @@ mod tests {
                     let on = lane.contains(s, r, NEIGHBOUR_MARGIN);
                     assert_eq!(lane.sees(position).is_some(), on);
                     let heading = 0.3;
-                    let full = lane.distance(position)
-                        + wrap_to_pi(heading - lane.heading_at(s)).abs();
+                    let full =
+                        lane.distance(position) + wrap_to_pi(heading - lane.heading_at(s)).abs();
                     let bounded = lane.distance_with_heading(position, heading, 8.0);
-                    assert_eq!(bounded, (full <= 8.0).then_some(full));
+                    assert_eq!(bounded, (full <= 8.0).then_some((full, s, r)));
                 }
             }
         }

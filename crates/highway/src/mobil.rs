@@ -4,7 +4,7 @@
 //! harder than is decent. A change under way is given up when somebody else is already moving
 //! into the same lane just ahead. Start at [`consider_lane_change`].
 
-use crate::driver::{Leader, Temper};
+use crate::driver::{Leader, Model};
 use crate::neighbours::{Body, Traffic};
 use crate::road::LaneId;
 use crate::vehicle::{Driver, Vehicle};
@@ -14,26 +14,26 @@ const LEAST_SPEED: f64 = 1.0;
 
 /// What a driver decides about its lane: a new target, and whether its clock starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneChoice {
+pub(crate) struct LaneChoice {
     /// The lane to aim for.
-    pub target: LaneId,
+    pub(crate) target: LaneId,
     /// Whether the driver took the time to think.
-    pub thought: bool,
+    pub(crate) thought: bool,
 }
 
 /// Decides on the lane of car `who`.
 #[inline]
-pub fn consider_lane_change(traffic: &Traffic<'_>, temper: &Temper, who: usize) -> LaneChoice {
+pub(crate) fn consider_lane_change(traffic: &Traffic<'_>, model: &Model, who: usize) -> LaneChoice {
     let vehicle = &traffic.vehicles[who];
     let unchanged = LaneChoice { target: vehicle.target_lane, thought: false };
     if vehicle.lane != vehicle.target_lane {
-        return if must_give_up(traffic, temper, who) {
+        return if must_give_up(traffic, model, who) {
             LaneChoice { target: vehicle.lane, thought: false }
         } else {
             unchanged
         };
     }
-    if temper.lane_change_delay >= vehicle.timer {
+    if model.temper.lane_change_delay >= vehicle.timer {
         return unchanged;
     }
     let mut target = vehicle.target_lane;
@@ -42,7 +42,7 @@ pub fn consider_lane_change(traffic: &Traffic<'_>, temper: &Temper, who: usize) 
         let Some(side) = side else { continue };
         if network.lane(side).is_reachable_from(vehicle.position())
             && vehicle.speed.abs() >= LEAST_SPEED
-            && is_worth_it(traffic, temper, who, side, target)
+            && is_worth_it(traffic, model, who, side, target)
         {
             target = side;
         }
@@ -51,7 +51,7 @@ pub fn consider_lane_change(traffic: &Traffic<'_>, temper: &Temper, who: usize) 
 }
 
 /// Whether another car is moving into the same lane within the gap this driver wants.
-fn must_give_up(traffic: &Traffic<'_>, temper: &Temper, who: usize) -> bool {
+fn must_give_up(traffic: &Traffic<'_>, model: &Model, who: usize) -> bool {
     let vehicle = &traffic.vehicles[who];
     let network = traffic.network;
     if network.road_of(vehicle.lane) != network.road_of(vehicle.target_lane) {
@@ -68,14 +68,14 @@ fn must_give_up(traffic: &Traffic<'_>, temper: &Temper, who: usize) -> bool {
         }
         let leader = Leader { position: other.position(), velocity: other.velocity() };
         let distance = vehicle.distance_along(lane, leader.position);
-        0.0 < distance && distance < temper.desired_gap(vehicle, &leader)
+        0.0 < distance && distance < model.desired_gap(vehicle, &leader)
     })
 }
 
 /// MOBIL's verdict on moving to `side`; `target` is the lane aimed for so far.
 fn is_worth_it(
     traffic: &Traffic<'_>,
-    temper: &Temper,
+    model: &Model,
     who: usize,
     side: LaneId,
     target: LaneId,
@@ -90,33 +90,35 @@ fn is_worth_it(
         _ => None,
     };
     let acceleration = |follower: Option<&Vehicle>, leader: Option<Leader>| {
-        follower.map_or(0.0, |car| temper.acceleration(car, exponent, leader, network))
+        follower.map_or(0.0, |car| model.acceleration(car, exponent, leader, network))
     };
 
+    // Every condition has to hold and none has side effects, so the cheapest is asked first: what
+    // this driver gains, in which its own free-road acceleration cancels out.
     let (new_ahead, new_behind) = traffic.ahead_and_behind(who, side);
     let new_leader = new_ahead.map(|body| traffic.leader(body));
     let new_behind = follower(new_behind);
-    let imposed = acceleration(new_behind, Some(own));
-    if imposed < -temper.imposed_braking {
-        return false;
-    }
-
-    let gained = acceleration(Some(vehicle), new_leader);
+    let imposed = || acceleration(new_behind, Some(own));
     if let Some(wished) = vehicle.route.first().and_then(|leg| leg.lane) {
         let place = |lane: LaneId| network.lane_offset(lane) as i32;
         let towards = (place(side) - place(target)).signum();
         let needed = (i32::from(wished) - place(target)).signum();
-        return towards == needed && gained >= -temper.imposed_braking;
+        return towards == needed
+            && acceleration(Some(vehicle), new_leader) >= -model.temper.imposed_braking
+            && imposed() >= -model.temper.imposed_braking;
     }
-
     let (old_ahead, old_behind) = traffic.ahead_and_behind(who, vehicle.lane);
     let old_leader = old_ahead.map(|body| traffic.leader(body));
-    let mut gain = gained - acceleration(Some(vehicle), old_leader);
-    if temper.politeness != 0.0 {
+    let lane = network.lane(vehicle.lane);
+    let held_up_by = |leader: Option<Leader>| {
+        leader.map_or(0.0, |leader| model.interaction(vehicle, &leader, lane))
+    };
+    let mut gain = held_up_by(old_leader) - held_up_by(new_leader);
+    if model.temper.politeness != 0.0 {
         let old_behind = follower(old_behind);
         let spared = acceleration(old_behind, old_leader) - acceleration(old_behind, Some(own));
-        let burdened = imposed - acceleration(new_behind, new_leader);
-        gain += temper.politeness * (burdened + spared);
+        let burdened = imposed() - acceleration(new_behind, new_leader);
+        gain += model.temper.politeness * (burdened + spared);
     }
-    gain >= temper.lane_change_gain
+    gain >= model.temper.lane_change_gain && imposed() >= -model.temper.imposed_braking
 }

@@ -1,14 +1,14 @@
 //! Who drives ahead of a car on a lane, and who behind?
 //!
 //! [`Traffic`] is a frame's frozen view of everything on the road. On an ordinary network it asks
-//! every body about the lane; on a strip of parallel straight lanes it walks a list sorted by x,
-//! where the answer is usually within a few cars. Both give the same answer, ties included: a car
-//! level with the asker counts as ahead, and of two level cars ahead the later in the list wins.
-//!
-//! **Invariant:** `order` lists every vehicle once, by x and then by index.
+//! every body about the lane; on a strip of parallel straight lanes it uses the lists that
+//! [`crate::strip`] keeps. Both give the same answer, ties included: a car level with the asker
+//! counts as ahead, and of two level cars ahead the later in the list wins.
 
 use crate::driver::Leader;
+use crate::lane::{Lane, NEIGHBOUR_MARGIN};
 use crate::road::{LaneId, Network};
+use crate::strip::Strip;
 use crate::vehicle::Vehicle;
 
 /// A body without a driver, such as the end of a ramp.
@@ -30,43 +30,6 @@ pub enum Body {
     Obstacle(usize),
 }
 
-/// Where every vehicle stands in a list sorted by x; only kept for strips.
-#[derive(Clone, Debug, Default)]
-pub struct Order {
-    by_x: Vec<u16>,
-    rank: Vec<u16>,
-}
-
-impl Order {
-    /// Sorts again. From frame to frame cars hardly pass each other, so insertion is linear.
-    pub fn update(&mut self, vehicles: &[Vehicle]) {
-        if self.by_x.len() != vehicles.len() {
-            self.by_x.clear();
-            self.by_x.extend(0..vehicles.len() as u16);
-            self.rank.resize(vehicles.len(), 0);
-        }
-        let key = |i: u16| (vehicles[usize::from(i)].x, i);
-        for place in 1..self.by_x.len() {
-            let moved = self.by_x[place];
-            let moved_key = key(moved);
-            let mut hole = place;
-            while hole > 0 && moved_key < key(self.by_x[hole - 1]) {
-                self.by_x[hole] = self.by_x[hole - 1];
-                hole -= 1;
-            }
-            self.by_x[hole] = moved;
-        }
-        for (place, vehicle) in self.by_x.iter().enumerate() {
-            self.rank[usize::from(*vehicle)] = place as u16;
-        }
-    }
-
-    /// Vehicles by x, lowest first.
-    pub fn by_x(&self) -> impl DoubleEndedIterator<Item = usize> + Clone {
-        self.by_x.iter().map(|i| usize::from(*i))
-    }
-}
-
 /// Everything on the road at one moment.
 #[derive(Clone, Copy)]
 pub struct Traffic<'a> {
@@ -78,8 +41,8 @@ pub struct Traffic<'a> {
     pub network: &'a Network,
     /// Whether a search also looks along connected lanes.
     pub connected_lanes: bool,
-    /// The sorted list, when the road is a strip of parallel lanes along x.
-    pub order: Option<&'a Order>,
+    /// The sorted lists, when the road is a strip.
+    pub(crate) strip: Option<&'a Strip>,
 }
 
 impl Traffic<'_> {
@@ -100,68 +63,49 @@ impl Traffic<'_> {
     /// The nearest body ahead of a car on a lane (which need not be its own).
     #[inline]
     pub fn ahead(&self, asker: usize, lane: LaneId) -> Option<Body> {
-        match self.order {
-            Some(order) => self.ahead_on_strip(order, asker, lane),
+        match self.strip {
+            Some(strip) => strip.ahead(self.vehicles, asker, lane).map(Body::Vehicle),
             None => self.search(asker, lane).0,
         }
     }
 
     /// The nearest bodies ahead and behind on a lane.
     pub fn ahead_and_behind(&self, asker: usize, lane: LaneId) -> (Option<Body>, Option<Body>) {
-        match self.order {
-            Some(order) => (
-                self.ahead_on_strip(order, asker, lane),
-                self.behind_on_strip(order, asker, lane),
+        match self.strip {
+            Some(strip) => (
+                strip.ahead(self.vehicles, asker, lane).map(Body::Vehicle),
+                strip.behind(self.vehicles, asker, lane).map(Body::Vehicle),
             ),
             None => self.search(asker, lane),
         }
     }
 
-    fn ahead_on_strip(&self, order: &Order, asker: usize, lane: LaneId) -> Option<Body> {
-        let lane = self.network.lane(lane);
-        let x = self.vehicles[asker].x;
-        let mut place = usize::from(order.rank[asker]);
-        while place > 0 && self.vehicles[usize::from(order.by_x[place - 1])].x == x {
-            place -= 1;
-        }
-        let mut found: Option<usize> = None;
-        for &i in &order.by_x[place..] {
-            let other = usize::from(i);
-            let vehicle = &self.vehicles[other];
-            if found.is_some_and(|nearest| vehicle.x > self.vehicles[nearest].x) {
-                break;
-            }
-            if other != asker && lane.sees(vehicle.position()).is_some() {
-                found = Some(other);
-            }
-        }
-        found.map(Body::Vehicle)
-    }
-
-    fn behind_on_strip(&self, order: &Order, asker: usize, lane: LaneId) -> Option<Body> {
-        let lane = self.network.lane(lane);
-        let x = self.vehicles[asker].x;
-        let mut found: Option<usize> = None;
-        for &i in order.by_x[..usize::from(order.rank[asker])].iter().rev() {
-            let other = usize::from(i);
-            let vehicle = &self.vehicles[other];
-            if found.is_some_and(|nearest| vehicle.x < self.vehicles[nearest].x) {
-                break;
-            }
-            if vehicle.x < x && lane.sees(vehicle.position()).is_some() {
-                found = Some(other);
-            }
-        }
-        found.map(Body::Vehicle)
-    }
-
     /// Asks every body, in upstream's order.
-    fn search(&self, asker: usize, lane: LaneId) -> (Option<Body>, Option<Body>) {
-        let own = self.network.lane(lane).local_coordinates(self.vehicles[asker].position()).0;
+    pub(crate) fn search(&self, asker: usize, id: LaneId) -> (Option<Body>, Option<Body>) {
+        if self.connected_lanes {
+            let lanes = self.network.connected_lanes(id);
+            return self.search_by(asker, id, |car: Seen<'_>| {
+                lanes.iter().find_map(|(other, offset)| {
+                    Some(car.place_on(*other, self.network.lane(*other))? + offset)
+                })
+            });
+        }
+        let lane = self.network.lane(id);
+        self.search_by(asker, id, |car: Seen<'_>| car.place_on(id, lane))
+    }
+
+    #[inline]
+    fn search_by(
+        &self,
+        asker: usize,
+        id: LaneId,
+        place: impl Fn(Seen<'_>) -> Option<f64>,
+    ) -> (Option<Body>, Option<Body>) {
+        let (own, _) = self.vehicles[asker].coordinates_on(id, self.network);
         let mut ahead = (f64::INFINITY, None);
         let mut behind = (f64::NEG_INFINITY, None);
-        let mut consider = |body: Body, position: [f64; 2]| {
-            if let Some(at) = self.place_on(lane, position) {
+        let mut consider = |body: Body, seen: Seen<'_>| {
+            if let Some(at) = place(seen) {
                 if own <= at && at <= ahead.0 {
                     ahead = (at, Some(body));
                 }
@@ -172,24 +116,33 @@ impl Traffic<'_> {
         };
         for (i, vehicle) in self.vehicles.iter().enumerate() {
             if i != asker {
-                consider(Body::Vehicle(i), vehicle.position());
+                consider(Body::Vehicle(i), Seen::Vehicle(vehicle));
             }
         }
         for (i, obstacle) in self.obstacles.iter().enumerate() {
-            consider(Body::Obstacle(i), obstacle.position);
+            consider(Body::Obstacle(i), Seen::Obstacle(obstacle));
         }
         (ahead.1, behind.1)
     }
+}
 
-    /// The longitudinal coordinate on `lane`, or on a connected one, of a body that is on it.
+/// A body that a search looks at.
+#[derive(Clone, Copy)]
+enum Seen<'a> {
+    Vehicle(&'a Vehicle),
+    Obstacle(&'a Obstacle),
+}
+
+impl Seen<'_> {
+    /// The longitudinal coordinate on a lane, if the body is on it.
     #[inline]
-    fn place_on(&self, lane: LaneId, position: [f64; 2]) -> Option<f64> {
-        if !self.connected_lanes {
-            return self.network.lane(lane).sees(position);
+    fn place_on(self, id: LaneId, lane: &Lane) -> Option<f64> {
+        match self {
+            Seen::Vehicle(car) if car.lane == id => {
+                lane.contains(car.along, car.across, NEIGHBOUR_MARGIN).then_some(car.along)
+            }
+            Seen::Vehicle(car) => lane.sees(car.position()),
+            Seen::Obstacle(obstacle) => lane.sees(obstacle.position),
         }
-        self.network
-            .connected_lanes(lane)
-            .iter()
-            .find_map(|(id, offset)| Some(self.network.lane(*id).sees(position)? + offset))
     }
 }

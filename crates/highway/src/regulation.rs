@@ -19,19 +19,19 @@ type Pose = ([f64; 2], f64);
 
 /// Predicted poses, kept between looks so that a look allocates nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Outlook {
+pub(crate) struct Outlook {
     poses: Vec<[Pose; PREDICTIONS]>,
 }
 
 /// Whether a look is due at the road's step number `step` (from 1) with frames of `dt` \[s\].
-pub fn is_due(step: u64, dt: f64) -> bool {
+pub(crate) fn is_due(step: u64, dt: f64) -> bool {
     let period = (1.0 / dt / FREQUENCY) as u64;
     // Below two frames a second upstream divides by zero; we look at every frame.
     period == 0 || step.is_multiple_of(period)
 }
 
 /// Releases the cars that waited, then finds conflicts and makes one car of each pair wait.
-pub fn enforce(vehicles: &mut [Vehicle], network: &Network, outlook: &mut Outlook) {
+pub(crate) fn enforce(vehicles: &mut [Vehicle], network: &Network, outlook: &mut Outlook) {
     for vehicle in vehicles.iter_mut() {
         // Upstream's yield duration is zero: whoever yields is released at the next look.
         if std::mem::take(&mut vehicle.is_yielding) {
@@ -43,7 +43,8 @@ pub fn enforce(vehicles: &mut [Vehicle], network: &Network, outlook: &mut Outloo
     for i in 0..vehicles.len() {
         for j in i + 1..vehicles.len() {
             if meet(&outlook.poses[i], &outlook.poses[j]) {
-                let waiting = if first_must_wait(&vehicles[i], &vehicles[j], network) { i } else { j };
+                let waiting =
+                    if first_must_wait(&vehicles[i], &vehicles[j], network) { i } else { j };
                 let vehicle = &mut vehicles[waiting];
                 if vehicle.driver == Driver::Idm {
                     vehicle.target_speed = 0.0;
@@ -75,10 +76,9 @@ fn predict(vehicle: &Vehicle, network: &Network) -> [Pose; PREDICTIONS] {
             (ghost.position(), ghost.heading)
         });
     }
-    let start = network.lane(vehicle.lane).local_coordinates(vehicle.position()).0;
     let offset = network.lane_offset(vehicle.lane);
     std::array::from_fn(|k| {
-        let mut ahead = start + vehicle.speed * (PREDICTION_STEP * (k + 1) as f64);
+        let mut ahead = vehicle.along + vehicle.speed * (PREDICTION_STEP * (k + 1) as f64);
         let mut legs = vehicle.route.legs().iter();
         let lane_of = |leg: &crate::route::Leg| {
             let place = leg.lane.map_or(offset, usize::from);
@@ -116,13 +116,10 @@ fn has_point_inside(a: [f64; 2], heading_a: f64, b: [f64; 2], heading_b: f64) ->
     [-1.0, 0.0, 1.0].into_iter().any(|along| {
         [-1.0, 0.0, 1.0].into_iter().any(|across| {
             let [px, py] = [along * half_length, across * half_width];
-            let [dx, dy] = [
-                cos_a * px - sin_a * py + a[0] - b[0],
-                sin_a * px + cos_a * py + a[1] - b[1],
-            ];
+            let [dx, dy] =
+                [cos_a * px - sin_a * py + a[0] - b[0], sin_a * px + cos_a * py + a[1] - b[1]];
             (cos_b * dx - sin_b * dy).abs() <= half_length
                 && (sin_b * dx + cos_b * dy).abs() <= half_width
         })
     })
 }
-

@@ -8,6 +8,7 @@
 //! **Invariants:** ids are dense; the lanes of one road have consecutive ids; a compiled network
 //! never changes, so worlds share it.
 
+use crate::atlas::Atlas;
 use crate::lane::Lane;
 use crate::route::Route;
 
@@ -23,6 +24,17 @@ pub struct RoadId(pub(crate) u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeId(pub(crate) u16);
 
+/// A place on a lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Location {
+    /// The lane.
+    pub lane: LaneId,
+    /// Longitudinal coordinate \[m\].
+    pub along: f64,
+    /// Lateral coordinate \[m\].
+    pub across: f64,
+}
+
 impl LaneId {
     /// The lane's place in the network's order, from 0.
     pub fn index(self) -> usize {
@@ -30,11 +42,14 @@ impl LaneId {
     }
 }
 
+/// The lanes to one node, by its name.
+type Target = (String, Vec<Lane>);
+
 /// A lane network under construction, in upstream's insertion order.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkBuilder {
     // Lists, not maps: insertion order is behaviour here, and there are at most a few dozen edges.
-    roads: Vec<(String, Vec<(String, Vec<Lane>)>)>,
+    roads: Vec<(String, Vec<Target>)>,
 }
 
 impl NetworkBuilder {
@@ -71,9 +86,9 @@ impl NetworkBuilder {
                 }
             }
         }
-        network.connected = (0..network.lanes.len() as u16)
-            .map(|id| network.lanes_seen_from(LaneId(id)))
-            .collect();
+        network.connected =
+            (0..network.lanes.len() as u16).map(|id| network.lanes_seen_from(LaneId(id))).collect();
+        network.atlas = Atlas::new(&network.lanes);
         network
     }
 }
@@ -86,6 +101,7 @@ pub struct Network {
     roads: Vec<Road>,
     nodes: Vec<Node>,
     connected: Vec<Vec<(LaneId, f64)>>,
+    atlas: Atlas,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -212,25 +228,42 @@ impl Network {
         (self.node_name(from), self.node_name(to), self.lane_offset(lane))
     }
 
-    /// The lane closest to a pose, counting a radian of heading error as a metre.
+    /// Where a pose is: the closest lane, counting a radian of heading error as a metre, and the
+    /// coordinates on it.
     ///
     /// `hint` is where the car was a moment ago: its distance bounds the search, so almost every
-    /// other lane is dismissed without trigonometry. The answer does not depend on it.
+    /// other lane is dismissed unseen. The answer does not depend on it.
     #[inline]
-    pub fn closest_lane(&self, position: [f64; 2], heading: f64, hint: LaneId) -> LaneId {
-        let mut best = hint;
-        let mut least = self.lanes[hint.index()]
+    pub fn locate(&self, position: [f64; 2], heading: f64, hint: LaneId) -> Location {
+        let (mut least, along, across) = self.lanes[hint.index()]
             .distance_with_heading(position, heading, f64::INFINITY)
-            .unwrap_or(f64::INFINITY);
-        for (i, lane) in self.lanes.iter().enumerate() {
-            if i == hint.index() {
-                continue;
+            .unwrap_or((f64::INFINITY, 0.0, 0.0));
+        let mut best = Location { lane: hint, along, across };
+        let mut consider = |id: u16, least: &mut f64| {
+            let lane = LaneId(id);
+            let found =
+                self.lanes[usize::from(id)].distance_with_heading(position, heading, *least);
+            if let Some((distance, along, across)) = found
+                && (distance < *least || lane < best.lane)
+            {
+                *least = distance;
+                best = Location { lane, along, across };
             }
-            if let Some(distance) = lane.distance_with_heading(position, heading, least) {
-                let id = LaneId(i as u16);
-                if distance < least || id < best {
-                    least = distance;
-                    best = id;
+        };
+        match self.atlas.candidates(position) {
+            Some(candidates) => {
+                for candidate in candidates {
+                    if f64::from(candidate.least) > least {
+                        break;
+                    }
+                    if candidate.lane != hint.0 {
+                        consider(candidate.lane, &mut least);
+                    }
+                }
+            }
+            None => {
+                for id in (0..self.lanes.len() as u16).filter(|id| *id != hint.0) {
+                    consider(id, &mut least);
                 }
             }
         }
@@ -380,10 +413,8 @@ mod tests {
         for x in -10..220 {
             for y in -10..50 {
                 let position = [f64::from(x), f64::from(y)];
-                let found: Vec<_> = network
-                    .lanes()
-                    .map(|(hint, _)| network.closest_lane(position, 0.1, hint))
-                    .collect();
+                let found: Vec<_> =
+                    network.lanes().map(|(hint, _)| network.locate(position, 0.1, hint)).collect();
                 assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{position:?} {found:?}");
             }
         }
@@ -392,11 +423,8 @@ mod tests {
     #[test]
     fn a_road_with_fewer_lanes_is_entered_on_the_closest() {
         let network = network();
-        let next = network.next_lane(
-            lane(&network, "a", "b", 1),
-            &mut Route::default(),
-            [99.0, 4.0],
-        );
+        let next =
+            network.next_lane(lane(&network, "a", "b", 1), &mut Route::default(), [99.0, 4.0]);
         assert_eq!(network.lane_name(next), ("b", "c", 0));
     }
 
@@ -414,9 +442,6 @@ mod tests {
         let names: Vec<_> =
             seen.iter().map(|(id, offset)| (network.lane_name(*id), *offset)).collect();
         let ramp = network.lane(lane(&network, "r", "b", 0)).length;
-        assert_eq!(
-            names,
-            [(("b", "c", 0), 0.0), (("a", "b", 0), -100.0), (("r", "b", 0), -ramp)]
-        );
+        assert_eq!(names, [(("b", "c", 0), 0.0), (("a", "b", 0), -100.0), (("r", "b", 0), -ramp)]);
     }
 }

@@ -8,10 +8,12 @@
 //! **Invariant:** after the first frames of an episode, a frame allocates nothing.
 
 use crate::collision::handle_collisions;
-use crate::driver::{Temper, follow_road, hold_speed, steer_along};
+use crate::driver::{Model, Temper, follow_road, hold_speed, speed_ratio, steer_along};
 use crate::mobil::consider_lane_change;
-use crate::neighbours::{Order, Traffic};
+use crate::neighbours::Traffic;
+use crate::power::powers;
 use crate::regulation::{self, Outlook};
+use crate::strip::{self, Strip};
 use crate::task::Task;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -23,13 +25,15 @@ pub struct Simulation {
     /// The ego's place among them.
     pub ego: usize,
     /// How the traffic drives now.
-    pub temper: Temper,
+    pub model: Model,
     /// Chance that a car appears after a decision, where drift has changed it.
     pub spawn_probability: Option<f64>,
     frames: u64,
-    order: Order,
+    strip: Strip,
     outlook: Outlook,
     pairs: Vec<(u16, u16)>,
+    ratio_powers: Vec<f64>,
+    exponents: Vec<f64>,
 }
 
 impl Simulation {
@@ -38,12 +42,14 @@ impl Simulation {
         Simulation {
             vehicles: Vec::new(),
             ego: 0,
-            temper,
+            model: temper.model(),
             spawn_probability: None,
             frames: 0,
-            order: Order::default(),
+            strip: Strip::default(),
             outlook: Outlook::default(),
             pairs: Vec::new(),
+            ratio_powers: Vec::new(),
+            exponents: Vec::new(),
         }
     }
 
@@ -51,15 +57,16 @@ impl Simulation {
     pub(crate) fn clear(&mut self, temper: Temper) {
         self.vehicles.clear();
         self.ego = 0;
-        self.temper = temper;
+        self.model = temper.model();
         self.spawn_probability = None;
         self.frames = 0;
+        self.strip.mark_stale();
     }
 
     /// Decides, moves and collides: one frame.
     pub(crate) fn frame(&mut self, task: &Task) {
         if task.is_strip {
-            self.order.update(&self.vehicles);
+            self.strip.update(&self.vehicles, &task.network);
         }
         self.choose_lanes(task);
         self.steer_and_accelerate(task);
@@ -69,13 +76,13 @@ impl Simulation {
         }
         self.advance(task);
         if task.is_strip {
-            self.order.update(&self.vehicles);
+            self.strip.sort(&self.vehicles);
         }
-        let order = task.is_strip.then_some(&self.order);
+        let by_x = task.is_strip.then(|| self.strip.by_x());
         handle_collisions(
             &mut self.vehicles,
             &task.obstacles,
-            order,
+            by_x,
             task.frame_time,
             &mut self.pairs,
         );
@@ -100,7 +107,7 @@ impl Simulation {
             obstacles: &task.obstacles,
             network: &task.network,
             connected_lanes: task.connected_lanes,
-            order: task.is_strip.then_some(&self.order),
+            strip: task.is_strip.then_some(&self.strip),
         }
     }
 
@@ -113,7 +120,7 @@ impl Simulation {
                 Driver::Meta | Driver::Idm => follow_road(vehicle, &task.network),
             }
             if self.vehicles[i].driver == Driver::Idm {
-                let choice = consider_lane_change(&self.traffic(task), &self.temper, i);
+                let choice = consider_lane_change(&self.traffic(task), &self.model, i);
                 let vehicle = &mut self.vehicles[i];
                 vehicle.target_lane = choice.target;
                 if choice.thought {
@@ -124,41 +131,53 @@ impl Simulation {
     }
 
     fn steer_and_accelerate(&mut self, task: &Task) {
+        self.ratio_powers.clear();
+        self.exponents.clear();
+        for vehicle in &mut self.vehicles {
+            let steers = match vehicle.driver {
+                Driver::Raw => false,
+                Driver::Meta => true,
+                Driver::Idm => !vehicle.crashed,
+            };
+            if steers {
+                steer_along(vehicle, vehicle.target_lane, &task.network);
+            }
+            if vehicle.driver == Driver::Meta {
+                hold_speed(vehicle);
+            }
+            self.ratio_powers.push(speed_ratio(vehicle, task.network.lane(vehicle.lane)));
+            self.exponents.push(vehicle.exponent);
+        }
+        // A whole number of vectors: the rest would be computed one by one.
+        while !self.exponents.len().is_multiple_of(8) {
+            self.ratio_powers.push(1.0);
+            self.exponents.push(self.exponents[0]);
+        }
+        powers(&mut self.ratio_powers, &self.exponents);
         for i in 0..self.vehicles.len() {
-            let vehicle = &mut self.vehicles[i];
-            match vehicle.driver {
-                Driver::Raw => continue,
-                Driver::Idm if vehicle.crashed => continue,
-                Driver::Meta => {
-                    steer_along(vehicle, task.network.lane(vehicle.target_lane));
-                    hold_speed(vehicle);
-                }
-                Driver::Idm => {
-                    steer_along(vehicle, task.network.lane(vehicle.target_lane));
-                    let acceleration = self.follow(task, i);
-                    self.vehicles[i].acceleration = acceleration;
-                }
+            if self.vehicles[i].driver == Driver::Idm && !self.vehicles[i].crashed {
+                self.vehicles[i].acceleration = self.follow(task, i);
             }
         }
     }
 
     /// The intelligent driver model's acceleration behind whoever is ahead, on the current lane
     /// and on the one aimed for \[m/s²\].
+    #[inline]
     fn follow(&self, task: &Task, who: usize) -> f64 {
         let traffic = self.traffic(task);
         let vehicle = &self.vehicles[who];
         let lane = task.network.lane(vehicle.lane);
-        let free = self.temper.free_acceleration(vehicle, vehicle.exponent, lane);
-        let behind = |lane_id| {
-            let ahead = traffic.ahead(who, lane_id);
-            let leader = ahead.map(|body| traffic.leader(body));
-            free - leader.map_or(0.0, |leader| self.temper.interaction(vehicle, &leader, lane))
+        let free = self.model.free_acceleration(self.ratio_powers[who]);
+        let behind = |lane_id| match traffic.ahead(who, lane_id) {
+            Some(body) => free - self.model.interaction(vehicle, &traffic.leader(body), lane),
+            None => free,
         };
         let mut acceleration = behind(vehicle.lane);
         if vehicle.lane != vehicle.target_lane {
             acceleration = acceleration.min(behind(vehicle.target_lane));
         }
-        let limit = self.temper.acceleration_limit;
+        let limit = self.model.temper.acceleration_limit;
         let acceleration = acceleration.clamp(-limit, limit);
         match vehicle.braking {
             Some((braking, _)) => acceleration.min(-braking),
@@ -168,14 +187,19 @@ impl Simulation {
 
     fn advance(&mut self, task: &Task) {
         let dt = task.frame_time;
+        let lanes = task.network.lanes().len();
         for vehicle in &mut self.vehicles {
             vehicle.timer += dt;
             if let Some((braking, left)) = vehicle.braking {
-                vehicle.braking = (left > dt && vehicle.speed > 0.0).then_some((braking, left - dt));
+                vehicle.braking =
+                    (left > dt && vehicle.speed > 0.0).then_some((braking, left - dt));
             }
             vehicle.advance(dt);
-            vehicle.lane =
-                task.network.closest_lane(vehicle.position(), vehicle.heading, vehicle.lane);
+            vehicle.arrive(if task.is_strip {
+                strip::locate(vehicle, lanes)
+            } else {
+                task.network.locate(vehicle.position(), vehicle.heading, vehicle.lane)
+            });
         }
     }
 }

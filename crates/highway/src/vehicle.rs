@@ -4,13 +4,14 @@
 //! modified bicycle model ([`Vehicle::advance`]). Who drives is a [`Driver`], an enum and not a
 //! type per driver, so that a road full of cars is one flat list.
 //!
-//! **Invariants:** `cos` and `sin` belong to `heading`; `slip_cos` and `slip_sin` are a point of
+//! **Invariants:** `cos` and `sin` belong to `heading`; `along` and `across` are the position on
+//! `lane`; `slip_cos` and `slip_sin` are a point of
 //! the unit circle. A heading that does not change costs no trigonometry.
 //!
 //! **Absent on purpose:** the dynamical bicycle with tyre forces, which no task here uses.
 
 use crate::lane::Lane;
-use crate::road::{LaneId, Network};
+use crate::road::{LaneId, Location, Network};
 use crate::route::Route;
 
 /// Length of a car \[m\].
@@ -46,6 +47,10 @@ pub struct Vehicle {
     pub cos: f64,
     /// Sine of the heading.
     pub sin: f64,
+    /// Longitudinal coordinate on its lane \[m\].
+    pub along: f64,
+    /// Lateral coordinate on its lane \[m\].
+    pub across: f64,
     /// Sine of the slip angle that the steering causes.
     pub slip_sin: f64,
     /// Cosine of the slip angle.
@@ -91,7 +96,7 @@ impl Vehicle {
         heading: f64,
         speed: f64,
     ) -> Vehicle {
-        let lane = network.closest_lane([x, y], heading, LaneId(0));
+        let Location { lane, along, across } = network.locate([x, y], heading, LaneId(0));
         let (sin, cos) = heading.sin_cos();
         Vehicle {
             x,
@@ -100,6 +105,8 @@ impl Vehicle {
             speed,
             cos,
             sin,
+            along,
+            across,
             slip_sin: 0.0,
             slip_cos: 1.0,
             acceleration: 0.0,
@@ -134,10 +141,26 @@ impl Vehicle {
         [self.speed * self.cos, self.speed * self.sin]
     }
 
-    /// Signed distance along `lane` from this car to a position \[m\].
+    /// Signed distance from this car to another along this car's lane \[m\].
     #[inline]
     pub fn distance_along(&self, lane: &Lane, position: [f64; 2]) -> f64 {
-        lane.local_coordinates(position).0 - lane.local_coordinates(self.position()).0
+        lane.local_coordinates(position).0 - self.along
+    }
+
+    /// Lane coordinates \[m\] on any lane; those on the car's own are at hand.
+    #[inline(always)]
+    pub fn coordinates_on(&self, id: LaneId, network: &Network) -> (f64, f64) {
+        if id == self.lane {
+            (self.along, self.across)
+        } else {
+            network.lane(id).local_coordinates(self.position())
+        }
+    }
+
+    /// Notes where the car is, after it has moved.
+    #[inline]
+    pub(crate) fn arrive(&mut self, Location { lane, along, across }: Location) {
+        (self.lane, self.along, self.across) = (lane, along, across);
     }
 
     /// How far ahead of this car, in its own direction, a position lies \[m\].
@@ -147,7 +170,7 @@ impl Vehicle {
 
     /// Whether the car is on its lane, or off the road.
     pub fn on_road(&self, network: &Network) -> bool {
-        network.lane(self.lane).on_lane(self.position())
+        network.lane(self.lane).contains(self.along, self.across, 0.0)
     }
 
     /// Aims for one of the speeds it can hold; past the last it is the last.

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::action::{Action, ActionError, Controls, Meta};
-use crate::driver::follow_road;
+use crate::action::{Action, ActionError};
+use crate::control::obey;
 use crate::observation::{Memory, View};
 use crate::random::Generator;
 use crate::simulation::Simulation;
-use crate::task::{Reward, Task, nearest_speed};
+use crate::task::{Reward, Task};
 use crate::vehicle::Vehicle;
 
 /// One episode in progress.
@@ -143,6 +143,10 @@ impl World {
         self.task.rules.has_arrived(&self.view())
     }
 
+    pub(crate) fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
     pub(crate) fn simulation_mut(&mut self) -> &mut Simulation {
         &mut self.simulation
     }
@@ -152,84 +156,27 @@ impl World {
         self.time = 0.0;
         self.simulation.clear(task.rules.temper());
         task.rules.populate(&task, &mut self.simulation, &mut self.random);
-        let view = View {
-            vehicles: &self.simulation.vehicles,
-            obstacles: &task.obstacles,
-            network: &task.network,
-            ego: self.simulation.ego,
-        };
+        let view = view(&task, &self.simulation);
         task.observer.begin_episode(&view, &mut self.memory);
     }
 
     fn observe(&mut self, seen: &mut [f32]) {
         let task = &self.task;
         assert_eq!(seen.len(), task.observer.len(), "a buffer of the observation's length");
-        let view = View {
-            vehicles: &self.simulation.vehicles,
-            obstacles: &task.obstacles,
-            network: &task.network,
-            ego: self.simulation.ego,
-        };
+        let view = view(task, &self.simulation);
         task.observer.observe(&view, &mut self.memory, &mut self.random, seen);
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            vehicles: &self.simulation.vehicles,
-            obstacles: &self.task.obstacles,
-            network: &self.task.network,
-            ego: self.simulation.ego,
-        }
+        view(&self.task, &self.simulation)
     }
 }
 
-/// Gives the ego its orders for the coming frames.
-fn obey(task: &Task, ego: &mut Vehicle, action: Action<'_>) {
-    match (&task.controls, action) {
-        (Controls::Meta { actions, target_speeds }, Action::Index(index)) => {
-            let network = &task.network;
-            match actions[index] {
-                Meta::Faster => {
-                    let place = nearest_speed(target_speeds, ego.speed) + 1;
-                    ego.aim_for_speed(place, target_speeds);
-                    follow_road(ego, network);
-                }
-                Meta::Slower => {
-                    let place = nearest_speed(target_speeds, ego.speed);
-                    ego.aim_for_speed(place.saturating_sub(1), target_speeds);
-                    follow_road(ego, network);
-                }
-                lateral => {
-                    follow_road(ego, network);
-                    let road = network.road_of(ego.target_lane);
-                    let place = network.lane_offset(ego.target_lane);
-                    let wished = match lateral {
-                        Meta::LaneLeft => place.saturating_sub(1),
-                        Meta::LaneRight => place + 1,
-                        _ => return,
-                    };
-                    let lane = network.lane_at_most(road, wished);
-                    if network.lane(lane).is_reachable_from(ego.position()) {
-                        ego.target_lane = lane;
-                    }
-                }
-            }
-        }
-        (Controls::Continuous(pedals), Action::Point(point)) => command(pedals, ego, point),
-        (Controls::Discrete { pedals, points }, Action::Index(index)) => {
-            command(pedals, ego, &points[index]);
-        }
-        // `Controls::check` has refused every other combination.
-        _ => {}
+fn view<'a>(task: &'a Task, simulation: &'a Simulation) -> View<'a> {
+    View {
+        vehicles: &simulation.vehicles,
+        obstacles: &task.obstacles,
+        network: &task.network,
+        ego: simulation.ego,
     }
 }
-
-fn command(pedals: &crate::action::Pedals, ego: &mut Vehicle, point: &[f32]) {
-    if let Some(range) = pedals.speed_range {
-        ego.speed_range = range;
-    }
-    let command = pedals.command(point);
-    ego.acceleration = command.acceleration;
-    ego.steer(command.steering);
-}
-

@@ -3,6 +3,8 @@
 //! `golden/random.txt` was drawn by NumPy itself (`scripts/random_golden.py`): one line per call,
 //! the seed, which call it was, and every number it gave as a hexadecimal float.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use cpss_highway::random::Generator;
 
 #[test]

@@ -6,7 +6,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::rollout;
+use crate::{bench, rollout};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ struct Cli {
 enum Command {
     /// Play given actions from a seed and print every state as a line of JSON
     Rollout(rollout::Options),
+    /// Measure throughput on this machine
+    Bench(bench::Options),
 }
 
 /// Reads the command line and does what it says.
@@ -30,5 +32,6 @@ enum Command {
 pub fn run() -> Result<()> {
     match Cli::parse().command {
         Command::Rollout(options) => rollout::run(&options),
+        Command::Bench(options) => bench::run(&options),
     }
 }

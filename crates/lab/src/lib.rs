@@ -2,5 +2,6 @@
 //!
 //! Start at [`cli`], which names every command and where it is done.
 
+pub mod bench;
 pub mod cli;
 pub mod rollout;

@@ -9,7 +9,7 @@
 
 use serde_json::Value;
 
-use super::{Feature, VELOCITY_RANGE, View};
+use super::{Feature, Ranges, VELOCITY_RANGE, View};
 use crate::arith::{lerp_between, norm};
 use crate::fields::{ConfigError, Fields};
 use crate::lane::{Lane, Shape};
@@ -25,7 +25,7 @@ pub struct Grid {
     low: [f64; 2],
     step: [f64; 2],
     cells: [usize; 2],
-    ranges: Option<Vec<(Feature, [f64; 2])>>,
+    ranges: Option<Ranges>,
     aligned: bool,
     clip: bool,
     /// Distance from the ego to the grid's furthest corner \[m\].
@@ -59,7 +59,11 @@ impl Grid {
         let cells = [0, 1].map(|axis| ((sides[axis][1] - sides[axis][0]) / step[axis]).floor());
         if !cells.iter().all(|count| (1.0..=1000.0).contains(count)) {
             let value = Value::from(step.to_vec());
-            return Err(fields.bad("grid_step", &value, "such that the grid has 1 to 1000 cells a side"));
+            return Err(fields.bad(
+                "grid_step",
+                &value,
+                "such that the grid has 1 to 1000 cells a side",
+            ));
         }
         let (mut aligned, mut clip) = (false, true);
         fields.flag("align_to_vehicle_axes", &mut aligned)?;
@@ -199,9 +203,7 @@ impl Grid {
         match lane.shape {
             Shape::Straight { .. } => {
                 let (longitudinal, lateral) = lane.local_coordinates(ego.position());
-                lateral.abs() > reach
-                    || longitudinal < -reach
-                    || longitudinal > lane.length + reach
+                lateral.abs() > reach || longitudinal < -reach || longitudinal > lane.length + reach
             }
             Shape::Sine { .. } => false,
             Shape::Circular { center, radius, start_phase, direction } => {
@@ -248,7 +250,8 @@ impl Walk {
         while first > 0 && self.at(first - 1) >= low {
             first -= 1;
         }
-        let mut end = (((high - self.start) / self.delta).floor() as i64 + 1).clamp(first, self.points);
+        let mut end =
+            (((high - self.start) / self.delta).floor() as i64 + 1).clamp(first, self.points);
         while end < self.points && self.at(end) <= high {
             end += 1;
         }

@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::{Feature, Memory, VELOCITY_RANGE, View};
+use super::{Feature, Memory, Ranges, VELOCITY_RANGE, View};
 use crate::arith::{lerp_between, norm};
 use crate::fields::{ConfigError, Fields};
 use crate::random::Generator;
@@ -24,7 +24,7 @@ const BEHIND: f64 = -2.0 * LENGTH;
 pub struct Kinematics {
     features: Vec<Feature>,
     rows: usize,
-    ranges: Option<Vec<(Feature, [f64; 2])>>,
+    ranges: Option<Ranges>,
     absolute: bool,
     sorted: bool,
     normalize: bool,
@@ -91,7 +91,8 @@ impl Kinematics {
         }
         for (row, &(_, body)) in rows.zip(&memory.nearest) {
             for (slot, feature) in row.iter_mut().zip(&self.features) {
-                *slot = self.scaled(*feature, self.value(view, usize::from(body), *feature), y_range);
+                *slot =
+                    self.scaled(*feature, self.value(view, usize::from(body), *feature), y_range);
             }
         }
         if !self.sorted && width < out.len() {
@@ -103,7 +104,6 @@ impl Kinematics {
     fn find_nearest(&self, view: &View<'_>, nearest: &mut Vec<(f64, u16)>) {
         let ego = view.ego();
         let lane = view.network.lane(ego.lane);
-        let (own, _) = lane.local_coordinates(ego.position());
         let most = self.rows - 1;
         nearest.clear();
         if most == 0 {
@@ -114,7 +114,7 @@ impl Kinematics {
             if dx * dx + dy * dy > PERCEPTION * PERCEPTION + 1e-3 || norm(dx, dy) >= PERCEPTION {
                 return;
             }
-            let along = lane.local_coordinates(position).0 - own;
+            let along = ego.distance_along(lane, position);
             if !see_behind && along <= BEHIND {
                 return;
             }

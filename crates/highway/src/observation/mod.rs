@@ -108,6 +108,9 @@ impl Observer {
     }
 }
 
+/// Ranges by feature, from which values are scaled to [-1, 1].
+type Ranges = Vec<(Feature, [f64; 2])>;
+
 /// One number that an observation can hold about a car.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
@@ -175,12 +178,13 @@ impl Feature {
     }
 
     /// Reads a dictionary of ranges by feature name; `None` stands for upstream's own ranges.
-    fn read_ranges(fields: &mut Fields) -> Result<Option<Vec<(Feature, [f64; 2])>>, ConfigError> {
+    fn read_ranges(fields: &mut Fields) -> Result<Option<Ranges>, ConfigError> {
         let Some(value) = fields.take("features_range").filter(|value| !value.is_null()) else {
             return Ok(None);
         };
         let wrong = || {
-            let wanted = "a dictionary of features, each with two numbers, the first below the second";
+            let wanted =
+                "a dictionary of features, each with two numbers, the first below the second";
             fields.bad("features_range", &value, wanted)
         };
         let mut ranges = Vec::new();
@@ -233,8 +237,6 @@ fn destination_direction(vehicle: &Vehicle, network: &Network) -> [f64; 2] {
 }
 
 fn lane_offsets(vehicle: &Vehicle, network: &Network) -> [f64; 3] {
-    let lane = network.lane(vehicle.lane);
-    let (longitudinal, lateral) = lane.local_coordinates(vehicle.position());
-    let angle = crate::arith::wrap_to_pi(vehicle.heading - lane.heading_at(longitudinal));
-    [longitudinal, lateral, angle]
+    let heading = network.lane(vehicle.lane).heading_at(vehicle.along);
+    [vehicle.along, vehicle.across, crate::arith::wrap_to_pi(vehicle.heading - heading)]
 }

@@ -86,7 +86,7 @@ impl Generator {
 
     /// `shuffle(rows)`: permutes rows of equal length in place.
     pub fn shuffle_rows<T>(&mut self, data: &mut [T], row_len: usize) {
-        let rows = if row_len == 0 { 0 } else { data.len() / row_len };
+        let rows = data.len().checked_div(row_len).unwrap_or(0);
         for i in (1..rows).rev() {
             let j = self.interval(i as u32) as usize;
             for column in 0..row_len {

@@ -119,6 +119,11 @@ impl Highway {
         fields.range("reward_speed_range", &mut read.reward_speed_range)?;
         fields.flag("normalize_reward", &mut read.normalize_reward)?;
         fields.flag("offroad_terminal", &mut read.offroad_terminal)?;
+        let best = read.high_speed_reward + read.right_lane_reward;
+        if read.normalize_reward && read.collision_reward == best {
+            let wanted = "other than the best reward, which it is scaled against";
+            return Err(fields.bad("collision_reward", &read.collision_reward.into(), wanted));
+        }
         if read.furthest_start() > ROAD_LENGTH {
             let wanted = format!("few enough to fit on {ROAD_LENGTH} m at this density");
             return Err(fields.bad("vehicles_count", &read.vehicles_count.into(), &wanted));
@@ -157,7 +162,7 @@ impl Rules for Highway {
 
     fn populate(&self, task: &Task, simulation: &mut Simulation, random: &mut Generator) {
         let network = &task.network;
-        let mut pick_lane = |random: &mut Generator, fixed: Option<usize>| {
+        let pick_lane = |random: &mut Generator, fixed: Option<usize>| {
             LaneId(fixed.unwrap_or_else(|| random.choice(self.lanes_count)) as u16)
         };
         let lane = network.lane(pick_lane(random, self.initial_lane_id));

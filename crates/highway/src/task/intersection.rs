@@ -117,7 +117,12 @@ impl Intersection {
         fields.count("controlled_vehicles", &mut egos, 1..=1)?;
         fields.count("initial_vehicle_count", &mut read.initial_vehicle_count, 0..=1000)?;
         let probability = |value: f64| (0.0..=1.0).contains(&value);
-        fields.number("spawn_probability", &mut read.spawn_probability, "from 0 to 1", probability)?;
+        fields.number(
+            "spawn_probability",
+            &mut read.spawn_probability,
+            "from 0 to 1",
+            probability,
+        )?;
         fields.number("collision_reward", &mut read.collision_reward, "a number", any)?;
         fields.number("high_speed_reward", &mut read.high_speed_reward, "a number", any)?;
         fields.number("arrived_reward", &mut read.arrived_reward, "a number", any)?;
@@ -166,8 +171,7 @@ impl Intersection {
     /// How far a car is down an exit, if it is on one \[m\].
     fn down_the_exit(car: &Vehicle, network: &Network) -> Option<f64> {
         let (from, to, _) = network.lane_name(car.lane);
-        (from.starts_with("il") && to.starts_with('o'))
-            .then(|| network.lane(car.lane).local_coordinates(car.position()).0)
+        (from.starts_with("il") && to.starts_with('o')).then_some(car.along)
     }
 }
 
@@ -206,7 +210,8 @@ impl Rules for Intersection {
             let (sin, cos) = angle.sin_cos();
             let turned = |x: f64, y: f64| [cos * x - sin * y, sin * x + cos * y];
             let priority = if corner % 2 == 1 { 3 } else { 1 };
-            let with = |lane: Lane, priority: i32| Lane { priority, speed_limit: SPEED_LIMIT, ..lane };
+            let with =
+                |lane: Lane, priority: i32| Lane { priority, speed_limit: SPEED_LIMIT, ..lane };
             let side = |offset: u32| (corner + offset) % 4;
             let (half, outer) = (LANE_WIDTH / 2.0, OUTER_DISTANCE);
             let (inner, approach) = (format!("ir{corner}"), format!("o{corner}"));
@@ -307,8 +312,7 @@ impl Rules for Intersection {
         let mut total = if arrived { self.arrived_reward } else { driving };
         total *= on_road;
         if self.normalize_reward {
-            total =
-                lerp_between(total, [self.collision_reward, self.arrived_reward], [0.0, 1.0]);
+            total = lerp_between(total, [self.collision_reward, self.arrived_reward], [0.0, 1.0]);
         }
         Reward {
             total,

@@ -84,6 +84,11 @@ impl Merge {
         fields.range("reward_speed_range", &mut read.reward_speed_range)?;
         fields.number("merging_speed_reward", &mut read.merging_speed_reward, "a number", any)?;
         fields.number("lane_change_reward", &mut read.lane_change_reward, "a number", any)?;
+        let worst = read.collision_reward + read.merging_speed_reward;
+        if worst == read.high_speed_reward + read.right_lane_reward {
+            let wanted = "such that the worst reward differs from the best";
+            return Err(fields.bad("collision_reward", &read.collision_reward.into(), wanted));
+        }
         Ok(read)
     }
 
@@ -162,7 +167,7 @@ impl Rules for Merge {
         let slowed: f64 = view
             .vehicles
             .iter()
-            .filter(|car| Some(car.lane) == merging_lane && car.driver != Driver::Raw)
+            .filter(|car| Some(car.lane) == merging_lane && car.target_speed != 0.0)
             .map(|car| (car.target_speed - car.speed) / car.target_speed)
             .sum();
         let crashed = f64::from(u8::from(ego.crashed));

@@ -315,9 +315,10 @@ fn only_known_drivers(fields: &mut Fields) -> Result<(), ConfigError> {
 /// Whether all lanes are one road of parallel lanes along x that start at the same place.
 fn is_strip(network: &Network) -> bool {
     use crate::lane::Shape;
+    use crate::strip::LANE_WIDTH;
     network.lanes().all(|(id, lane)| {
         network.road_of(id).0 == 0
             && matches!(lane.shape, Shape::Straight { start, heading, .. }
-                if start[0] == 0.0 && heading == 0.0)
+                if start == [0.0, LANE_WIDTH * id.index() as f64] && heading == 0.0)
     })
 }

@@ -110,42 +110,66 @@ const fn arc(center: [f64; 2], radius: f64, from: f64, to: f64, clockwise: bool)
 
 /// The track, in order of travel.
 const TRACK: [Section; 9] = [
-    Section("a", "b", [
-        Curve::Line([42.0, 0.0], [100.0, 0.0]),
-        Curve::Line([42.0, 5.0], [100.0, 5.0]),
-    ]),
-    Section("b", "c", [
-        arc([100.0, -20.0], 20.0, 90.0, -1.0, false),
-        arc([100.0, -20.0], 25.0, 90.0, -1.0, false),
-    ]),
-    Section("c", "d", [
-        Curve::Line([120.0, -20.0], [120.0, -30.0]),
-        Curve::Line([125.0, -20.0], [125.0, -30.0]),
-    ]),
-    Section("d", "e", [
-        arc([105.0, -30.0], 15.0, 0.0, -181.0, false),
-        arc([105.0, -30.0], 20.0, 0.0, -181.0, false),
-    ]),
-    Section("e", "f", [
-        arc([70.0, -30.0], 20.0, 0.0, 136.0, true),
-        arc([70.0, -30.0], 15.0, 0.0, 137.0, true),
-    ]),
-    Section("f", "g", [
-        Curve::Line([55.7, -15.7], [35.7, -35.7]),
-        Curve::Line([59.3934, -19.2], [39.3934, -39.2]),
-    ]),
-    Section("g", "h", [
-        arc([18.1, -18.1], 25.0, 315.0, 170.0, false),
-        arc([18.1, -18.1], 30.0, 315.0, 165.0, false),
-    ]),
-    Section("h", "i", [
-        arc([18.1, -18.1], 25.0, 170.0, 56.0, false),
-        arc([18.1, -18.1], 30.0, 170.0, 58.0, false),
-    ]),
-    Section("i", "a", [
-        arc([43.2, 23.4], 23.5, 240.0, 270.0, true),
-        arc([43.2, 23.4], 18.5, 238.0, 268.0, true),
-    ]),
+    Section(
+        "a",
+        "b",
+        [Curve::Line([42.0, 0.0], [100.0, 0.0]), Curve::Line([42.0, 5.0], [100.0, 5.0])],
+    ),
+    Section(
+        "b",
+        "c",
+        [
+            arc([100.0, -20.0], 20.0, 90.0, -1.0, false),
+            arc([100.0, -20.0], 25.0, 90.0, -1.0, false),
+        ],
+    ),
+    Section(
+        "c",
+        "d",
+        [Curve::Line([120.0, -20.0], [120.0, -30.0]), Curve::Line([125.0, -20.0], [125.0, -30.0])],
+    ),
+    Section(
+        "d",
+        "e",
+        [
+            arc([105.0, -30.0], 15.0, 0.0, -181.0, false),
+            arc([105.0, -30.0], 20.0, 0.0, -181.0, false),
+        ],
+    ),
+    Section(
+        "e",
+        "f",
+        [arc([70.0, -30.0], 20.0, 0.0, 136.0, true), arc([70.0, -30.0], 15.0, 0.0, 137.0, true)],
+    ),
+    Section(
+        "f",
+        "g",
+        [
+            Curve::Line([55.7, -15.7], [35.7, -35.7]),
+            Curve::Line([59.3934, -19.2], [39.3934, -39.2]),
+        ],
+    ),
+    Section(
+        "g",
+        "h",
+        [
+            arc([18.1, -18.1], 25.0, 315.0, 170.0, false),
+            arc([18.1, -18.1], 30.0, 315.0, 165.0, false),
+        ],
+    ),
+    Section(
+        "h",
+        "i",
+        [
+            arc([18.1, -18.1], 25.0, 170.0, 56.0, false),
+            arc([18.1, -18.1], 30.0, 170.0, 58.0, false),
+        ],
+    ),
+    Section(
+        "i",
+        "a",
+        [arc([43.2, 23.4], 23.5, 240.0, 270.0, true), arc([43.2, 23.4], 18.5, 238.0, 268.0, true)],
+    ),
 ];
 
 impl Rules for Racetrack {
@@ -170,9 +194,13 @@ impl Rules for Racetrack {
             for curve in lanes {
                 let lane = match *curve {
                     Curve::Line(start, end) => Lane::straight(start, end),
-                    Curve::Arc { center, radius, from, to, clockwise } => {
-                        Lane::circular(center, radius, from.to_radians(), to.to_radians(), clockwise)
-                    }
+                    Curve::Arc { center, radius, from, to, clockwise } => Lane::circular(
+                        center,
+                        radius,
+                        from.to_radians(),
+                        to.to_radians(),
+                        clockwise,
+                    ),
                 };
                 let lane = Lane { width: LANE_WIDTH, speed_limit: SPEED_LIMIT, ..lane };
                 builder.add_lane(from, to, lane);
@@ -220,8 +248,7 @@ impl Rules for Racetrack {
     fn reward(&self, view: &View<'_>, action: Action<'_>) -> Reward {
         let ego = view.ego();
         let flag = |fact: bool| f64::from(u8::from(fact));
-        let (_, lateral) = view.network.lane(ego.lane).local_coordinates(ego.position());
-        let centering = 1.0 / (1.0 + self.lane_centering_cost * (lateral * lateral));
+        let centering = 1.0 / (1.0 + self.lane_centering_cost * (ego.across * ego.across));
         let size = match action {
             Action::Index(index) => index as f64,
             Action::Point(point) => f64::from(point.iter().map(|v| v * v).sum::<f32>().sqrt()),

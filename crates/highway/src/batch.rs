@@ -1,0 +1,335 @@
+//! How are many worlds stepped at once?
+//!
+//! A [`Batch`] holds worlds of one task and steps them all in one call, into buffers that the
+//! caller owns, on as many threads as it was given. What happens when an episode ends is one of
+//! Gymnasium's three [`Autoreset`] modes, with Gymnasium's meaning.
+//!
+//! **Invariant:** results do not depend on the number of threads, to the last bit: worlds share
+//! nothing but their task.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::action::{Action, ActionError};
+use crate::task::Task;
+use crate::world::World;
+
+/// What a batch does with a world whose episode has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Autoreset {
+    /// The next step ignores its action and resets the world instead: reward zero, no flags.
+    #[default]
+    NextStep,
+    /// The same step resets it: its observation is the new episode's first, and the last one of
+    /// the old episode is kept apart.
+    SameStep,
+    /// Nothing: the caller resets.
+    Disabled,
+}
+
+/// One action for every world.
+#[derive(Clone, Copy, Debug)]
+pub enum Actions<'a> {
+    /// An index each.
+    Indices(&'a [usize]),
+    /// A point each, one after the other.
+    Points(&'a [f32]),
+}
+
+/// Where a step's results go; each slice holds one entry (or one observation) per world.
+#[derive(Debug)]
+pub struct Buffers<'a> {
+    /// Observations, one after the other.
+    pub observations: &'a mut [f32],
+    /// Rewards.
+    pub rewards: &'a mut [f64],
+    /// Whether each episode reached a terminal state.
+    pub terminated: &'a mut [bool],
+    /// Whether each episode ran out of time.
+    pub truncated: &'a mut [bool],
+    /// Last observations of the episodes that ended, under [`Autoreset::SameStep`]; may be empty
+    /// under the others.
+    pub final_observations: &'a mut [f32],
+}
+
+/// A step that could not be made; no world has moved.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BatchError {
+    /// An action that the task cannot take.
+    #[error("world {world}: {error}")]
+    Action {
+        /// Which world.
+        world: usize,
+        /// What is wrong with its action.
+        error: ActionError,
+    },
+    /// A slice of the wrong length.
+    #[error("`{name}` holds {len} values, but {wanted} are needed")]
+    Length {
+        /// Which slice.
+        name: &'static str,
+        /// How long it is.
+        len: usize,
+        /// How long it has to be.
+        wanted: usize,
+    },
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+/// Many worlds of one task.
+#[derive(Debug)]
+pub struct Batch {
+    task: Arc<Task>,
+    worlds: Vec<World>,
+    ended: Vec<bool>,
+    autoreset: Autoreset,
+    /// `None` when one thread does it all.
+    pool: Option<ThreadPool>,
+    threads: usize,
+}
+
+impl Batch {
+    /// `count` worlds, seeded with `seed`, `seed + 1`, … as Gymnasium's vector environments are.
+    ///
+    /// # Errors
+    ///
+    /// If the threads cannot be started.
+    pub fn new(
+        task: &Arc<Task>,
+        count: usize,
+        seed: u64,
+        autoreset: Autoreset,
+        threads: usize,
+    ) -> Result<Batch, BatchError> {
+        let threads = threads.clamp(1, count.max(1));
+        let pool = match threads {
+            1 => None,
+            _ => {
+                let built = ThreadPoolBuilder::new().num_threads(threads).build();
+                Some(built.map_err(|e| BatchError::Threads { threads, reason: e.to_string() })?)
+            }
+        };
+        let seeds = (0..count as u64).map(|i| seed.wrapping_add(i));
+        Ok(Batch {
+            task: Arc::clone(task),
+            worlds: seeds.map(|seed| World::new(Arc::clone(task), seed)).collect(),
+            ended: vec![false; count],
+            autoreset,
+            pool,
+            threads,
+        })
+    }
+
+    /// The worlds.
+    pub fn worlds(&self) -> &[World] {
+        &self.worlds
+    }
+
+    /// The worlds, to branch or disturb them.
+    pub fn worlds_mut(&mut self) -> &mut [World] {
+        &mut self.worlds
+    }
+
+    /// The worlds whose episode has ended and waits for a reset.
+    pub fn ended(&self) -> &[bool] {
+        &self.ended
+    }
+
+    /// The task being played.
+    pub fn task(&self) -> &Arc<Task> {
+        &self.task
+    }
+
+    /// Resets the worlds that `which` picks. With a seed, world `i` gets `seed + i`; without one
+    /// each goes on with its own random numbers. Other worlds' observations are left alone.
+    ///
+    /// # Errors
+    ///
+    /// A slice of the wrong length.
+    pub fn reset(
+        &mut self,
+        seed: Option<u64>,
+        which: impl Fn(usize) -> bool,
+        observations: &mut [f32],
+    ) -> Result<(), BatchError> {
+        let width = self.task.observer.len();
+        check_len("observations", observations.len(), width * self.worlds.len())?;
+        let rows = observations.chunks_exact_mut(width);
+        for (i, (world, seen)) in self.worlds.iter_mut().zip(rows).enumerate() {
+            if which(i) {
+                world.reset(seed.map(|seed| seed.wrapping_add(i as u64)), seen);
+                self.ended[i] = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps every world.
+    ///
+    /// # Errors
+    ///
+    /// An action that the task cannot take, or a slice of the wrong length; no world has then
+    /// moved.
+    pub fn step(&mut self, actions: Actions<'_>, out: Buffers<'_>) -> Result<(), BatchError> {
+        self.check(&actions, &out)?;
+        let width = self.task.observer.len();
+        let chunk = self.worlds.len().div_ceil(self.threads).max(1);
+        let spare = if out.final_observations.is_empty() { 0 } else { width };
+        let mut no_room: [f32; 0] = [];
+        let finals: &mut [f32] = if spare == 0 { &mut no_room } else { out.final_observations };
+        let autoreset = self.autoreset;
+        let Some(pool) = &self.pool else {
+            let rows = Rows {
+                first: 0,
+                worlds: &mut self.worlds,
+                ended: &mut self.ended,
+                observations: out.observations,
+                rewards: out.rewards,
+                terminated: out.terminated,
+                truncated: out.truncated,
+                finals,
+            };
+            rows.step(actions, autoreset, width);
+            return Ok(());
+        };
+        // One contiguous piece per thread: worlds stay in the cache of the core that steps them.
+        let pieces = {
+            let mut finals = finals;
+            let mut pieces = Vec::with_capacity(self.threads);
+            let parts = self
+                .worlds
+                .chunks_mut(chunk)
+                .zip(self.ended.chunks_mut(chunk))
+                .zip(out.observations.chunks_mut(chunk * width))
+                .zip(out.rewards.chunks_mut(chunk))
+                .zip(out.terminated.chunks_mut(chunk))
+                .zip(out.truncated.chunks_mut(chunk));
+            for (i, (((((worlds, ended), observations), rewards), terminated), truncated)) in
+                parts.enumerate()
+            {
+                let (own, rest) = finals.split_at_mut(spare * worlds.len());
+                finals = rest;
+                pieces.push(Rows {
+                    first: i * chunk,
+                    worlds,
+                    ended,
+                    observations,
+                    rewards,
+                    terminated,
+                    truncated,
+                    finals: own,
+                });
+            }
+            pieces
+        };
+        pool.install(|| {
+            pieces.into_par_iter().for_each(|rows| rows.step(actions, autoreset, width));
+        });
+        Ok(())
+    }
+
+    fn check(&self, actions: &Actions<'_>, out: &Buffers<'_>) -> Result<(), BatchError> {
+        let count = self.worlds.len();
+        let width = self.task.observer.len();
+        check_len("observations", out.observations.len(), count * width)?;
+        check_len("rewards", out.rewards.len(), count)?;
+        check_len("terminated", out.terminated.len(), count)?;
+        check_len("truncated", out.truncated.len(), count)?;
+        if self.autoreset == Autoreset::SameStep || !out.final_observations.is_empty() {
+            check_len("final_observations", out.final_observations.len(), count * width)?;
+        }
+        match actions {
+            Actions::Indices(indices) => check_len("actions", indices.len(), count)?,
+            Actions::Points(values) => {
+                let dimension = self.task.controls.box_dimension().unwrap_or(1);
+                check_len("actions", values.len(), count * dimension)?;
+            }
+        }
+        for world in 0..count {
+            // A world that is about to be reset ignores its action, whatever it is.
+            if !(self.autoreset == Autoreset::NextStep && self.ended[world]) {
+                let action = actions.of(world, count);
+                self.task
+                    .controls
+                    .check(action)
+                    .map_err(|error| BatchError::Action { world, error })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Actions<'a> {
+    fn of(&self, world: usize, count: usize) -> Action<'a> {
+        match self {
+            Actions::Indices(indices) => Action::Index(indices[world]),
+            Actions::Points(values) => {
+                let dimension = values.len() / count.max(1);
+                Action::Point(&values[world * dimension..][..dimension])
+            }
+        }
+    }
+}
+
+/// A run of worlds with their rows of every buffer.
+struct Rows<'a> {
+    first: usize,
+    worlds: &'a mut [World],
+    ended: &'a mut [bool],
+    observations: &'a mut [f32],
+    rewards: &'a mut [f64],
+    terminated: &'a mut [bool],
+    truncated: &'a mut [bool],
+    finals: &'a mut [f32],
+}
+
+impl Rows<'_> {
+    fn step(self, actions: Actions<'_>, autoreset: Autoreset, width: usize) {
+        let dimension = match actions {
+            Actions::Indices(_) => 0,
+            Actions::Points(_) => self
+                .worlds
+                .first()
+                .and_then(|world| world.task().controls.box_dimension())
+                .unwrap_or(0),
+        };
+        let rows = self.observations.chunks_exact_mut(width);
+        for (i, (world, seen)) in self.worlds.iter_mut().zip(rows).enumerate() {
+            (self.rewards[i], self.terminated[i], self.truncated[i]) = (0.0, false, false);
+            if autoreset == Autoreset::NextStep && self.ended[i] {
+                world.reset(None, seen);
+                self.ended[i] = false;
+                continue;
+            }
+            let place = self.first + i;
+            let action = match actions {
+                Actions::Indices(indices) => Action::Index(indices[place]),
+                Actions::Points(values) => Action::Point(&values[place * dimension..][..dimension]),
+            };
+            // `Batch::check` has seen every action; a refusal here would leave the row as it was.
+            let Ok(step) = world.step(action, seen) else { continue };
+            self.rewards[i] = step.reward.total;
+            self.terminated[i] = step.terminated;
+            self.truncated[i] = step.truncated;
+            self.ended[i] = step.is_over();
+            if autoreset == Autoreset::SameStep && step.is_over() {
+                self.finals[i * width..][..width].copy_from_slice(seen);
+                world.reset(None, seen);
+                self.ended[i] = false;
+            }
+        }
+    }
+}
+
+fn check_len(name: &'static str, len: usize, wanted: usize) -> Result<(), BatchError> {
+    if len == wanted { Ok(()) } else { Err(BatchError::Length { name, len, wanted }) }
+}

@@ -1,0 +1,160 @@
+//! How does the world change while it runs?
+//!
+//! Drift enters through one door, [`World::disturb`]: traffic's temper, how often cars appear, one
+//! more car, one car braking hard. Everything else about a running world is closed. A world that
+//! is never disturbed is upstream's, bit for bit.
+
+use crate::driver::Temper;
+use crate::road::LaneId;
+use crate::vehicle::{Driver, LENGTH, MAX_SPEED, Vehicle};
+use crate::world::World;
+
+/// One change to a running world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Disturbance {
+    /// From now on, traffic drives like this.
+    Temper(Temper),
+    /// From now on, cars appear with this probability after each decision (where they do at all).
+    SpawnProbability(f64),
+    /// One more car of the traffic, at the end of the list.
+    Arrival {
+        /// Where: the lane.
+        lane: LaneId,
+        /// Where on it \[m\].
+        along: f64,
+        /// How fast \[m/s\].
+        speed: f64,
+        /// The speed it aims for \[m/s\].
+        target_speed: f64,
+    },
+    /// A car of the traffic brakes, whatever is ahead of it.
+    Braking {
+        /// Which, by its place in [`World::vehicles`].
+        vehicle: usize,
+        /// How hard, above zero \[m/s²\].
+        deceleration: f64,
+        /// For how long \[s\]; it also ends at standstill.
+        duration: f64,
+    },
+}
+
+/// A disturbance that makes no sense; the world is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum DisturbError {
+    /// A number out of range.
+    #[error("`{field}` is out of range: {value}")]
+    OutOfRange {
+        /// The field's name.
+        field: &'static str,
+        /// What it held.
+        value: f64,
+    },
+    /// No car of the traffic has this place.
+    #[error("vehicle {vehicle} is not a car of the traffic")]
+    NotTraffic {
+        /// The place asked for.
+        vehicle: usize,
+    },
+    /// Somebody is already there.
+    #[error("no room for a car there: vehicle {vehicle} is {distance:.1} m away")]
+    NoRoom {
+        /// Who is in the way.
+        vehicle: usize,
+        /// How far it is from the place \[m\].
+        distance: f64,
+    },
+}
+
+/// Least distance between the centres of an arriving car and any other \[m\].
+const ROOM: f64 = 2.0 * LENGTH;
+
+impl World {
+    /// Changes the running world.
+    ///
+    /// # Errors
+    ///
+    /// A disturbance that makes no sense here; the world is then as it was.
+    pub fn disturb(&mut self, disturbance: Disturbance) -> Result<(), DisturbError> {
+        match disturbance {
+            Disturbance::Temper(temper) => {
+                check_temper(&temper)?;
+                self.simulation_mut().model = temper.model();
+            }
+            Disturbance::SpawnProbability(probability) => {
+                check("probability", probability, (0.0..=1.0).contains(&probability))?;
+                self.simulation_mut().spawn_probability = Some(probability);
+            }
+            Disturbance::Arrival { lane, along, speed, target_speed } => {
+                let car = self.arrival(lane, along, speed, target_speed)?;
+                self.simulation_mut().vehicles.push(car);
+            }
+            Disturbance::Braking { vehicle, deceleration, duration } => {
+                check("deceleration", deceleration, deceleration > 0.0 && deceleration <= 20.0)?;
+                check("duration", duration, duration > 0.0 && duration.is_finite())?;
+                let cars = &mut self.simulation_mut().vehicles;
+                match cars.get_mut(vehicle) {
+                    Some(car) if car.driver == Driver::Idm => {
+                        car.braking = Some((deceleration, duration));
+                    }
+                    _ => return Err(DisturbError::NotTraffic { vehicle }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How traffic drives now.
+    pub fn temper(&self) -> Temper {
+        self.simulation().model.temper
+    }
+
+    fn arrival(
+        &self,
+        lane: LaneId,
+        along: f64,
+        speed: f64,
+        target_speed: f64,
+    ) -> Result<Vehicle, DisturbError> {
+        let network = &self.task().network;
+        let known = network.lanes().nth(lane.index()).map(|(_, lane)| lane);
+        let Some(geometry) = known else {
+            return Err(DisturbError::OutOfRange { field: "lane", value: lane.index() as f64 });
+        };
+        check("along", along, (0.0..=geometry.length).contains(&along))?;
+        check("speed", speed, (0.0..=MAX_SPEED).contains(&speed))?;
+        check("target_speed", target_speed, target_speed > 0.0 && target_speed <= MAX_SPEED)?;
+        let position = geometry.position(along, 0.0);
+        for (vehicle, other) in self.vehicles().iter().enumerate() {
+            let distance = crate::arith::norm(other.x - position[0], other.y - position[1]);
+            if distance < ROOM {
+                return Err(DisturbError::NoRoom { vehicle, distance });
+            }
+        }
+        let heading = geometry.heading_at(along);
+        let mut car = Vehicle::new(network, Driver::Idm, position, heading, speed);
+        car.target_speed = target_speed;
+        Ok(car)
+    }
+}
+
+fn check_temper(temper: &Temper) -> Result<(), DisturbError> {
+    let Temper { politeness, lane_change_gain, .. } = *temper;
+    check("politeness", politeness, (0.0..=1.0).contains(&politeness))?;
+    check("lane_change_gain", lane_change_gain, lane_change_gain.is_finite())?;
+    for (field, value) in [
+        ("acceleration_limit", temper.acceleration_limit),
+        ("comfort_acceleration", temper.comfort_acceleration),
+        ("comfort_braking", temper.comfort_braking),
+        ("jam_distance", temper.jam_distance),
+        ("headway", temper.headway),
+        ("imposed_braking", temper.imposed_braking),
+        ("lane_change_delay", temper.lane_change_delay),
+    ] {
+        check(field, value, value > 0.0 && value <= 1e3)?;
+    }
+    Ok(())
+}
+
+fn check(field: &'static str, value: f64, in_range: bool) -> Result<(), DisturbError> {
+    if in_range { Ok(()) } else { Err(DisturbError::OutOfRange { field, value }) }
+}

@@ -1,0 +1,191 @@
+//! What could an observer on the road see?
+//!
+//! A [`Scene`] holds poses, speeds, sizes and lanes of everything on the road, and the ego's own
+//! intentions, which it knows. It does **not** hold another driver's target, timer, exponent,
+//! route or plan, nor the random generator: whoever judges risk gets a scene and cannot peek. It
+//! is plain data, so a scene can also be filled from another simulator, or from sensors.
+//!
+//! Start at [`Scene::observe`]; [`Ego::vehicle`] rebuilds the ego as the world drives it, for
+//! predicting where an action would take it.
+
+use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
+use crate::road::{LaneId, Network};
+use crate::route::Route;
+use crate::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
+use crate::world::World;
+
+/// Everything an observer could see, and what the ego means to do.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// The ego; `None` before the first observation.
+    pub ego: Option<Ego>,
+    /// All other cars.
+    pub others: Vec<Body>,
+    /// Bodies without a driver.
+    pub obstacles: Vec<Body>,
+}
+
+/// A rectangle on the road.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Body {
+    /// Centre \[m\].
+    pub position: [f64; 2],
+    /// Direction it points \[rad\].
+    pub heading: f64,
+    /// Cosine of the heading.
+    pub cos: f64,
+    /// Sine of the heading.
+    pub sin: f64,
+    /// Speed along its heading \[m/s\].
+    pub speed: f64,
+    /// Length \[m\].
+    pub length: f64,
+    /// Width \[m\].
+    pub width: f64,
+    /// The lane it is closest to.
+    pub lane: LaneId,
+    /// Longitudinal coordinate on that lane \[m\].
+    pub along: f64,
+    /// Lateral coordinate on that lane \[m\].
+    pub across: f64,
+    /// Whether it is a wreck: that can be seen.
+    pub crashed: bool,
+}
+
+/// The ego: a body that knows its own mind.
+#[derive(Clone, Copy, Debug)]
+pub struct Ego {
+    /// What others see of it.
+    pub body: Body,
+    /// Who drives it.
+    pub driver: Driver,
+    /// The lane it aims for.
+    pub target_lane: LaneId,
+    /// The speed it aims for \[m/s\].
+    pub target_speed: f64,
+    /// The place of that speed among those it can hold.
+    pub speed_index: u8,
+    /// The roads it means to take.
+    pub route: Route,
+    /// Sine of the slip angle that its steering causes now.
+    pub slip_sin: f64,
+    /// Its acceleration now \[m/s²\].
+    pub acceleration: f64,
+    /// Slowest and fastest speed it may reach \[m/s\].
+    pub speed_range: [f64; 2],
+}
+
+impl Scene {
+    /// Looks at a world, reusing this scene's room.
+    pub fn observe(&mut self, world: &World) {
+        let ego = world.ego_index();
+        self.ego = Some(Ego::of(world.ego()));
+        self.others.clear();
+        let others = world.vehicles().iter().enumerate().filter(|(place, _)| *place != ego);
+        self.others.extend(others.map(|(_, vehicle)| Body::of(vehicle)));
+        let task = world.task();
+        self.obstacles.clear();
+        self.obstacles.extend(task.obstacles.iter().map(|o| Body::of_obstacle(o, &task.network)));
+    }
+}
+
+impl Body {
+    /// A body at a pose, on whichever lane is closest.
+    pub fn new(
+        network: &Network,
+        position: [f64; 2],
+        heading: f64,
+        speed: f64,
+        [length, width]: [f64; 2],
+    ) -> Body {
+        let place = network.locate(position, heading, LaneId(0));
+        let (sin, cos) = heading.sin_cos();
+        Body {
+            position,
+            heading,
+            cos,
+            sin,
+            speed,
+            length,
+            width,
+            lane: place.lane,
+            along: place.along,
+            across: place.across,
+            crashed: false,
+        }
+    }
+
+    /// Velocity \[m/s\].
+    pub fn velocity(&self) -> [f64; 2] {
+        [self.speed * self.cos, self.speed * self.sin]
+    }
+
+    fn of(vehicle: &Vehicle) -> Body {
+        Body {
+            position: vehicle.position(),
+            heading: vehicle.heading,
+            cos: vehicle.cos,
+            sin: vehicle.sin,
+            speed: vehicle.speed,
+            length: LENGTH,
+            width: WIDTH,
+            lane: vehicle.lane,
+            along: vehicle.along,
+            across: vehicle.across,
+            crashed: vehicle.crashed,
+        }
+    }
+
+    fn of_obstacle(obstacle: &Obstacle, network: &Network) -> Body {
+        Body::new(network, obstacle.position, 0.0, 0.0, [OBSTACLE_SIZE, OBSTACLE_SIZE])
+    }
+}
+
+impl Ego {
+    fn of(vehicle: &Vehicle) -> Ego {
+        Ego {
+            body: Body::of(vehicle),
+            driver: vehicle.driver,
+            target_lane: vehicle.target_lane,
+            target_speed: vehicle.target_speed,
+            speed_index: vehicle.speed_index,
+            route: vehicle.route,
+            slip_sin: vehicle.slip_sin,
+            acceleration: vehicle.acceleration,
+            speed_range: vehicle.speed_range,
+        }
+    }
+
+    /// The ego as the world drives it, to be told what to do and moved frame by frame with
+    /// [`crate::control`].
+    pub fn vehicle(&self) -> Vehicle {
+        let body = self.body;
+        Vehicle {
+            x: body.position[0],
+            y: body.position[1],
+            heading: body.heading,
+            speed: body.speed,
+            cos: body.cos,
+            sin: body.sin,
+            along: body.along,
+            across: body.across,
+            slip_sin: self.slip_sin,
+            slip_cos: (1.0 - self.slip_sin * self.slip_sin).max(0.0).sqrt(),
+            acceleration: self.acceleration,
+            target_speed: self.target_speed,
+            exponent: 4.0,
+            timer: 0.0,
+            impact: None,
+            speed_range: self.speed_range,
+            braking: None,
+            route: self.route,
+            lane: body.lane,
+            target_lane: self.target_lane,
+            driver: self.driver,
+            crashed: body.crashed,
+            checks_collisions: true,
+            is_yielding: false,
+            speed_index: self.speed_index,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! How is a straight road full of cars searched quickly?
+//!
+//! A strip is one road of parallel lanes along x that all begin at x = 0 (the highway). There a
+//! car's longitudinal coordinate is its x on every lane, so one list sorted by x answers who is
+//! ahead and who behind, and the closest lane follows from y alone. [`Strip::update`] brings the
+//! lists up to date once per frame; `tests/neighbours.rs` compares every answer with a search
+//! over all cars.
+//!
+//! **Invariants:** `by_x` lists every vehicle once, by x and then by index; `seen[i]` is the range
+//! of lanes on which a neighbour search sees vehicle `i`; `leaders[i]` is who is ahead of it on
+//! its own lane.
+
+use crate::lane::{END_MARGIN, NEIGHBOUR_MARGIN};
+use crate::road::{LaneId, Location, Network};
+use crate::vehicle::Vehicle;
+
+/// Stands for "nobody" in a list of vehicles.
+const NOBODY: u16 = u16::MAX;
+
+/// The lists that make searches short.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strip {
+    by_x: Vec<u16>,
+    rank: Vec<u16>,
+    seen: Vec<(u16, u16)>,
+    leaders: Vec<u16>,
+    last_on_lane: Vec<u16>,
+    has_ties: bool,
+    is_stale: bool,
+}
+
+impl Strip {
+    /// Sorts the cars by x. From frame to frame they hardly pass each other, so insertion is
+    /// close to linear.
+    pub(crate) fn sort(&mut self, vehicles: &[Vehicle]) {
+        if self.by_x.len() != vehicles.len() {
+            self.by_x.clear();
+            self.by_x.extend(0..vehicles.len() as u16);
+            self.rank.resize(vehicles.len(), 0);
+        }
+        self.has_ties = false;
+        let x_of = |i: u16| vehicles[usize::from(i)].x;
+        for place in 1..self.by_x.len() {
+            let moved = self.by_x[place];
+            let x = x_of(moved);
+            let mut hole = place;
+            while hole > 0 {
+                let before = self.by_x[hole - 1];
+                let x_before = x_of(before);
+                self.has_ties |= x_before == x;
+                if x_before < x || x_before == x && before < moved {
+                    break;
+                }
+                self.by_x[hole] = before;
+                hole -= 1;
+            }
+            self.by_x[hole] = moved;
+        }
+    }
+
+    /// Works out who is ahead of whom. The cars have not moved since [`Strip::sort`], unless the
+    /// episode is new.
+    pub(crate) fn update(&mut self, vehicles: &[Vehicle], network: &Network) {
+        if self.is_stale || self.by_x.len() != vehicles.len() {
+            self.sort(vehicles);
+            self.is_stale = false;
+        }
+        let lanes = network.lanes().len() as u16;
+        let length = network.lane(LaneId(0)).length;
+        self.seen.clear();
+        self.seen.extend(vehicles.iter().map(|car| lanes_seeing(car, lanes, length)));
+        self.leaders.resize(vehicles.len(), NOBODY);
+        self.last_on_lane.clear();
+        self.last_on_lane.resize(usize::from(lanes), NOBODY);
+        for place in (0..self.by_x.len()).rev() {
+            let car = usize::from(self.by_x[place]);
+            self.rank[car] = place as u16;
+            self.leaders[car] = self.last_on_lane[vehicles[car].lane.index()];
+            let (first, end) = self.seen[car];
+            for lane in first..end {
+                self.last_on_lane[usize::from(lane)] = car as u16;
+            }
+        }
+    }
+
+    /// Says that the cars have been replaced.
+    pub(crate) fn mark_stale(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Vehicles by x, lowest first.
+    pub(crate) fn by_x(&self) -> &[u16] {
+        &self.by_x
+    }
+
+    /// The nearest vehicle ahead of a car on a lane.
+    #[inline]
+    pub(crate) fn ahead(&self, vehicles: &[Vehicle], asker: usize, lane: LaneId) -> Option<usize> {
+        if vehicles[asker].lane == lane && !self.has_ties {
+            let leader = self.leaders[asker];
+            return (leader != NOBODY).then_some(usize::from(leader));
+        }
+        let x = vehicles[asker].x;
+        let mut place = usize::from(self.rank[asker]);
+        while place > 0 && vehicles[usize::from(self.by_x[place - 1])].x == x {
+            place -= 1;
+        }
+        let mut found: Option<usize> = None;
+        for &i in &self.by_x[place..] {
+            let other = usize::from(i);
+            if found.is_some_and(|nearest| vehicles[other].x > vehicles[nearest].x) {
+                break;
+            }
+            if other != asker && self.is_seen_on(other, lane) {
+                found = Some(other);
+            }
+        }
+        found
+    }
+
+    /// The nearest vehicle behind a car on a lane.
+    pub(crate) fn behind(&self, vehicles: &[Vehicle], asker: usize, lane: LaneId) -> Option<usize> {
+        let x = vehicles[asker].x;
+        let mut found: Option<usize> = None;
+        for &i in self.by_x[..usize::from(self.rank[asker])].iter().rev() {
+            let other = usize::from(i);
+            if found.is_some_and(|nearest| vehicles[other].x < vehicles[nearest].x) {
+                break;
+            }
+            if vehicles[other].x < x && self.is_seen_on(other, lane) {
+                found = Some(other);
+            }
+        }
+        found
+    }
+
+    #[inline]
+    fn is_seen_on(&self, car: usize, lane: LaneId) -> bool {
+        let (first, end) = self.seen[car];
+        (first..end).contains(&lane.0)
+    }
+}
+
+/// Where a car is on a strip: the lane closest to its y (of two equally close ones, the first).
+#[inline]
+pub(crate) fn locate(car: &Vehicle, lanes: usize) -> Location {
+    let center = |lane: LaneId| f64::from(lane.0) * LANE_WIDTH;
+    let mut lane = car.lane;
+    // Strictly within half a width of the lane it was on, no other lane can be closer.
+    if (car.y - center(lane)).abs() >= LANE_WIDTH / 2.0 {
+        let place = ((car.y - LANE_WIDTH / 2.0) / LANE_WIDTH).ceil();
+        lane = LaneId(place.clamp(0.0, lanes as f64 - 1.0) as u16);
+    }
+    Location { lane, along: car.x, across: car.y - center(lane) }
+}
+
+/// Width of a strip's lanes \[m\].
+pub(crate) const LANE_WIDTH: f64 = 4.0;
+
+/// The lanes on which a neighbour search sees a car, as a range.
+#[inline]
+fn lanes_seeing(car: &Vehicle, lanes: u16, length: f64) -> (u16, u16) {
+    if !(-END_MARGIN <= car.x && car.x < length + END_MARGIN) {
+        return (0, 0);
+    }
+    let reach = LANE_WIDTH / 2.0 + NEIGHBOUR_MARGIN;
+    let lane = car.lane.0;
+    // Lanes further away than the next ones are out of reach: a car is nearest to its own.
+    let first = if lane > 0 && (car.across + LANE_WIDTH).abs() <= reach { lane - 1 } else { lane };
+    let last = if (car.across - LANE_WIDTH).abs() <= reach { lane + 1 } else { lane };
+    if car.across.abs() <= reach { (first, (last + 1).min(lanes)) } else { (0, 0) }
+}

@@ -1,0 +1,142 @@
+//! How fast is it here?
+//!
+//! `cpss bench` drives every task with random actions, resets included, in batches of 64 worlds:
+//! on one thread, then on all. Timings differ from machine to machine; compare them within a run.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use cpss_highway::batch::{Actions, Autoreset, Batch, Buffers};
+use cpss_highway::random::Generator;
+use cpss_highway::{Task, TaskId};
+use serde::Serialize;
+
+/// Worlds in a batch.
+const WORLDS: usize = 64;
+
+/// Options of `cpss bench`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Seconds for each measurement
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Only these tasks
+    #[arg(long)]
+    pub env: Vec<TaskId>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 3600.0 => Ok(value),
+        _ => Err("a number of seconds above 0, at most 3600".to_owned()),
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Threads of the machine.
+    pub threads: usize,
+    /// Throughput of each task.
+    pub tasks: BTreeMap<&'static str, TaskReport>,
+}
+
+/// Throughput of one task.
+#[derive(Debug, Serialize)]
+pub struct TaskReport {
+    /// Decisions per second on one thread.
+    pub steps_per_second: f64,
+    /// Decisions per second on all threads.
+    pub steps_per_second_all_threads: f64,
+    /// Cars moved by a frame, per second, on one thread.
+    pub vehicle_updates_per_second: f64,
+}
+
+/// Runs `cpss bench`.
+///
+/// # Errors
+///
+/// If threads cannot be started.
+pub fn run(options: &Options) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let all = if options.env.is_empty() { TaskId::ALL.to_vec() } else { options.env.clone() };
+    let mut tasks = BTreeMap::new();
+    for id in all {
+        eprintln!("measuring {} ...", id.name());
+        let (steps, updates) = throughput(id, 1, options.seconds)?;
+        let (steps_all, _) = throughput(id, threads, options.seconds)?;
+        tasks.insert(
+            id.name(),
+            TaskReport {
+                steps_per_second: steps,
+                steps_per_second_all_threads: steps_all,
+                vehicle_updates_per_second: updates,
+            },
+        );
+    }
+    let report = Report { threads, tasks };
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{:<18} {:>14} {:>14} {:>18}", "task", "steps/s", "all threads", "car updates/s");
+        for (name, task) in &report.tasks {
+            println!(
+                "{name:<18} {:>14.0} {:>14.0} {:>18.0}",
+                task.steps_per_second,
+                task.steps_per_second_all_threads,
+                task.vehicle_updates_per_second
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Steps and vehicle updates per second of a batch under random actions.
+fn throughput(id: TaskId, threads: usize, seconds: f64) -> Result<(f64, f64)> {
+    let task = Task::with_defaults(id);
+    let mut batch = Batch::new(&task, WORLDS, 0, Autoreset::NextStep, threads)?;
+    let mut random = Generator::seeded(1);
+    let mut observations = vec![0.0; WORLDS * task.observer.len()];
+    let (mut rewards, mut terminated, mut truncated) =
+        (vec![0.0; WORLDS], vec![false; WORLDS], vec![false; WORLDS]);
+    let mut indices = vec![0; WORLDS];
+    let mut points = vec![0.0; WORLDS * task.controls.box_dimension().unwrap_or(0)];
+    let (mut steps, mut updates) = (0_u64, 0_u64);
+    let budget = Duration::from_secs_f64(seconds);
+    let mut started = Instant::now();
+    let mut warm = false;
+    loop {
+        let actions = match task.controls.action_count() {
+            Some(count) => {
+                indices.fill_with(|| random.choice(count));
+                Actions::Indices(&indices)
+            }
+            None => {
+                points.fill_with(|| random.uniform(-1.0, 1.0) as f32);
+                Actions::Points(&points)
+            }
+        };
+        let out = Buffers {
+            observations: &mut observations,
+            rewards: &mut rewards,
+            terminated: &mut terminated,
+            truncated: &mut truncated,
+            final_observations: &mut [],
+        };
+        batch.step(actions, out)?;
+        steps += WORLDS as u64;
+        let cars: usize = batch.worlds().iter().map(|world| world.vehicles().len()).sum();
+        updates += (cars * task.frames) as u64;
+        if !warm && started.elapsed() > budget / 10 {
+            (warm, steps, updates, started) = (true, 0, 0, Instant::now());
+        } else if warm && started.elapsed() >= budget {
+            let elapsed = started.elapsed().as_secs_f64();
+            return Ok((steps as f64 / elapsed, updates as f64 / elapsed));
+        }
+    }
+}
