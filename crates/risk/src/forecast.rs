@@ -1,0 +1,346 @@
+//! Where may everybody else be in the coming seconds?
+//!
+//! Each body near the ego gets a few **tracks**: every way it could take, driven with every habit
+//! that is thought possible of it. A way follows a lane; it forks where roads do, moves over where
+//! its lane ends, and moves over when the car is seen drifting out of its lane. A habit is a speed
+//! over time: cruise, brake, pull away, or yield to an ego in front.
+//!
+//! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
+//!
+//! **Invariants:** only what an observer sees enters; poses are kept one row per look, all tracks
+//! side by side, because an ego is compared with one row at a time; nothing is allocated once the
+//! busiest scene has been seen.
+//!
+//! **Absent on purpose:** others' reactions to each other, and lane changes that nothing announces.
+
+use cpss_highway::Scene;
+use cpss_highway::lane::Shape;
+use cpss_highway::road::{LaneId, Network};
+use cpss_highway::scene::Body;
+
+use crate::proximity::{Margin, Pose, Proximity};
+use crate::roadmap::Roadmap;
+use crate::spec::Habits;
+
+/// What the ego may come too close to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hazard {
+    /// A car, by its place in [`Scene::others`].
+    Car(usize),
+    /// An obstacle, by its place in [`Scene::obstacles`].
+    Obstacle(usize),
+    /// The edge of the road.
+    Boundary,
+}
+
+/// The looks into the future, and who is where at each.
+#[derive(Clone, Debug)]
+pub(crate) struct Forecast {
+    tracks: Vec<Track>,
+    poses: Vec<Pose>,
+    looks: usize,
+    look_time: f64,
+}
+
+/// One way a body could go.
+#[derive(Clone, Copy, Debug)]
+struct Track {
+    hazard: Hazard,
+    habit: Habit,
+    counts: Counts,
+    way: Way,
+}
+
+/// A place on a lane, and which turn is taken at forks.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    lane: LaneId,
+    along: f64,
+    across: f64,
+    turn: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Habit {
+    Cruise,
+    Brake,
+    Yield,
+    PullAway,
+    /// A wreck slides to a stop, an obstacle stands.
+    Slide,
+}
+
+/// On which side of the ego a track is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    Everywhere,
+    Behind,
+    NotBehind,
+}
+
+/// Rate at which a driver closes its distance to the middle of its lane \[1/s\].
+const CENTRING_RATE: f64 = 1.0 / 0.6;
+/// Sideways speed from which a car is taken to be leaving its lane \[m/s\].
+const DRIFT_SPEED: f64 = 0.25;
+/// Cosine of the angle up to which two cars go the same way.
+const SAME_WAY: f64 = 0.7;
+/// Speed that a sideways slope is measured against at standstill \[m/s\].
+const SLOWEST_SLOPE: f64 = 2.0;
+/// Steepest slope of a lane change \[rad\].
+const STEEPEST_SLOPE: f64 = 0.6;
+/// Tracks for which there is room from the start.
+const USUAL_TRACKS: usize = 128;
+
+impl Forecast {
+    /// Room for `looks` looks, `look_time` \[s\] apart.
+    pub(crate) fn new(looks: usize, look_time: f64) -> Forecast {
+        Forecast {
+            tracks: Vec::with_capacity(USUAL_TRACKS),
+            poses: Vec::with_capacity(USUAL_TRACKS * looks),
+            looks,
+            look_time,
+        }
+    }
+
+    /// Predicts all bodies within `reach` \[m\] of the ego.
+    pub(crate) fn look(
+        &mut self,
+        scene: &Scene,
+        ego: [f64; 2],
+        reach: f64,
+        habits: &Habits,
+        network: &Network,
+        map: &Roadmap,
+    ) {
+        self.tracks.clear();
+        self.poses.clear();
+        let near = |body: &Body| {
+            let [dx, dy] = [body.position[0] - ego[0], body.position[1] - ego[1]];
+            let squared = dx * dx + dy * dy;
+            // A NaN stays in, to be found costly.
+            squared <= reach * reach || squared.is_nan()
+        };
+        for (place, body) in scene.others.iter().enumerate().filter(|(_, body)| near(body)) {
+            self.add_car(Hazard::Car(place), body, habits, network, map);
+        }
+        for (place, body) in scene.obstacles.iter().enumerate().filter(|(_, body)| near(body)) {
+            let way = Way { lane: body.lane, along: body.along, across: body.across, turn: 0 };
+            self.add(Hazard::Obstacle(place), Habit::Slide, Counts::Everywhere, way);
+        }
+        self.drive(scene, habits, network, map);
+    }
+
+    /// The closest that any track comes to this ego at a look (from 1), and whose it is.
+    #[inline]
+    pub(crate) fn worst_at(
+        &self,
+        look: usize,
+        ego: &Pose,
+        margin: &Margin,
+    ) -> Option<(Proximity, Hazard)> {
+        let row = self.poses.get((look - 1) * self.tracks.len()..look * self.tracks.len())?;
+        let mut worst: Option<(Proximity, Hazard)> = None;
+        for (pose, track) in row.iter().zip(&self.tracks) {
+            let [dx, dy] = [pose.position[0] - ego.position[0], pose.position[1] - ego.position[1]];
+            let room = diagonal(ego)
+                + diagonal(pose)
+                + margin.along.max(margin.across)
+                + margin.closing_time * (ego.speed.abs() + pose.speed.abs());
+            if dx * dx + dy * dy > room * room || !track.is_believed(ego, pose, dx, dy) {
+                continue;
+            }
+            let found = margin.proximity(ego, pose);
+            if found.cost > 0.0 && worst.is_none_or(|(known, _)| found.cost > known.cost) {
+                worst = Some((found, track.hazard));
+            }
+        }
+        worst
+    }
+
+    /// Adds the tracks of one car.
+    fn add_car(
+        &mut self,
+        hazard: Hazard,
+        body: &Body,
+        habits: &Habits,
+        network: &Network,
+        map: &Roadmap,
+    ) {
+        let here = Way { lane: body.lane, along: body.along, across: body.across, turn: 0 };
+        if body.crashed {
+            return self.add(hazard, Habit::Slide, Counts::Everywhere, here);
+        }
+        let span = self.looks as f64 * self.look_time;
+        let fastest = body
+            .speed
+            .max(network.lane(body.lane).speed_limit * f64::from(u8::from(habits.pull_away > 0.0)));
+        for turn in 0..turns(map, network, &here, fastest * span) {
+            self.add_habits(hazard, body, habits, Way { turn, ..here }, network);
+        }
+        let moves_over =
+            [drifting_to(body, network), map.must_move_to(body.lane)].into_iter().flatten();
+        for lane in moves_over {
+            let (along, across) = network.lane(lane).local_coordinates(body.position);
+            self.add_habits(hazard, body, habits, Way { lane, along, across, turn: 0 }, network);
+        }
+    }
+
+    /// Adds one way, driven with every habit.
+    fn add_habits(
+        &mut self,
+        hazard: Hazard,
+        body: &Body,
+        habits: &Habits,
+        way: Way,
+        network: &Network,
+    ) {
+        self.add(hazard, Habit::Cruise, Counts::NotBehind, way);
+        self.add(hazard, Habit::Yield, Counts::Behind, way);
+        if habits.brake > 0.0 && body.speed > 0.0 {
+            self.add(hazard, Habit::Brake, Counts::NotBehind, way);
+        }
+        if habits.pull_away > 0.0 && body.speed < network.lane(way.lane).speed_limit {
+            self.add(hazard, Habit::PullAway, Counts::NotBehind, way);
+        }
+    }
+
+    fn add(&mut self, hazard: Hazard, habit: Habit, counts: Counts, way: Way) {
+        self.tracks.push(Track { hazard, habit, counts, way });
+    }
+
+    /// Drives every track to the horizon and notes its poses.
+    fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
+        let width = self.tracks.len();
+        let centring = (-CENTRING_RATE * self.look_time).exp();
+        for place in 0..width {
+            let Track { hazard, habit, way, .. } = self.tracks[place];
+            let body = match hazard {
+                Hazard::Car(car) => &scene.others[car],
+                Hazard::Obstacle(obstacle) => &scene.obstacles[obstacle],
+                Hazard::Boundary => continue,
+            };
+            if place == 0 {
+                // Any pose will do here: every one of them is overwritten below.
+                self.poses.resize(width * self.looks, Pose::of(body));
+            }
+            let half_size = [body.length / 2.0, body.width / 2.0];
+            let limit = network.lane(way.lane).speed_limit;
+            let mut way = way;
+            let mut speed = body.speed;
+            for look in 0..self.looks {
+                let time = (look + 1) as f64 * self.look_time;
+                let before = speed;
+                speed = habit.speed_after(body.speed, time, limit, habits);
+                way.go(self.look_time * (before + speed) / 2.0, centring, network, map);
+                self.poses[look * width + place] = way.pose(speed, half_size, network);
+            }
+        }
+    }
+}
+
+impl Track {
+    /// Whether this track is to be believed of a body that far from the ego.
+    #[inline]
+    fn is_believed(&self, ego: &Pose, pose: &Pose, dx: f64, dy: f64) -> bool {
+        let is_behind = || {
+            ego.cos * dx + ego.sin * dy < 0.0 && ego.cos * pose.cos + ego.sin * pose.sin > SAME_WAY
+        };
+        match self.counts {
+            Counts::Everywhere => true,
+            Counts::Behind => is_behind(),
+            Counts::NotBehind => !is_behind(),
+        }
+    }
+}
+
+impl Habit {
+    /// The speed after `time` \[s\] of this habit.
+    fn speed_after(self, speed: f64, time: f64, limit: f64, habits: &Habits) -> f64 {
+        match self {
+            Habit::Cruise => speed,
+            Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
+            Habit::Yield => {
+                slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))
+            }
+            Habit::PullAway => (speed + habits.pull_away * time).min(limit.max(speed)),
+            Habit::Slide => speed * (-time).exp(),
+        }
+    }
+}
+
+/// A speed less a loss, down to standstill. A car that backs up goes on backing up.
+fn slowed(speed: f64, loss: f64) -> f64 {
+    if speed > 0.0 { (speed - loss).max(0.0) } else { speed }
+}
+
+impl Way {
+    /// Moves on by a distance \[m\], closing in on the middle of the lane by a factor.
+    #[inline]
+    fn go(&mut self, distance: f64, centring: f64, network: &Network, map: &Roadmap) {
+        self.along += distance;
+        self.across *= centring;
+        // One change per look is enough: no lane is shorter than a look is long.
+        if self.along > network.lane(self.lane).length {
+            let next = map.after(self.lane);
+            if let Some(lane) = next.get(self.turn % next.len().max(1)) {
+                self.enter(map.must_move_to(*lane).unwrap_or(*lane), network);
+            }
+        }
+    }
+
+    fn enter(&mut self, lane: LaneId, network: &Network) {
+        let position = network.lane(self.lane).position(self.along, self.across);
+        let (along, across) = network.lane(lane).local_coordinates(position);
+        *self = Way { lane, along, across, ..*self };
+    }
+
+    #[inline]
+    fn pose(&self, speed: f64, half_size: [f64; 2], network: &Network) -> Pose {
+        let lane = network.lane(self.lane);
+        let position = lane.position(self.along, self.across);
+        let slope = (-CENTRING_RATE * self.across / speed.max(SLOWEST_SLOPE))
+            .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE);
+        let (sin, cos) = match lane.shape {
+            // Trigonometry is most of the work here, and most cars drive straight on.
+            Shape::Straight { direction: [x, y], .. } => {
+                // For a slope this small, the chord is the arc to within a few thousandths.
+                let norm = 1.0 / (1.0 + slope * slope).sqrt();
+                ((y + slope * x) * norm, (x - slope * y) * norm)
+            }
+            _ => (lane.heading_at(self.along) + slope).sin_cos(),
+        };
+        Pose { position, cos, sin, speed, half_size }
+    }
+}
+
+/// How many ways there are at the first fork within a distance \[m\]; 1 without one.
+fn turns(map: &Roadmap, network: &Network, way: &Way, distance: f64) -> usize {
+    let mut lane = way.lane;
+    let mut left = distance + way.along;
+    loop {
+        left -= network.lane(lane).length;
+        let next = map.after(lane);
+        match next {
+            [only] if left > 0.0 => lane = *only,
+            [_, _, ..] if left > 0.0 => return next.len(),
+            _ => return 1,
+        }
+    }
+}
+
+/// The lane that a car is seen drifting to, out of its own.
+fn drifting_to(body: &Body, network: &Network) -> Option<LaneId> {
+    let heading = network.lane(body.lane).heading_at(body.along);
+    let sideways = body.speed * (body.heading - heading).sin();
+    let returns = body.across * sideways < 0.0;
+    if returns || sideways.abs() < DRIFT_SPEED {
+        return None;
+    }
+    if sideways > 0.0 { network.right_of(body.lane) } else { network.left_of(body.lane) }
+}
+
+/// Half the diagonal of a body \[m\], or a little more.
+#[inline]
+fn diagonal(pose: &Pose) -> f64 {
+    pose.half_size[0] + pose.half_size[1]
+}

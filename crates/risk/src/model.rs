@@ -1,0 +1,287 @@
+//! What does each action risk?
+//!
+//! [`RiskModel::assess`] predicts the ego under each action with its own controller for one
+//! decision, then under each [`Backup`] until the horizon, among others who may do anything that
+//! [`crate::forecast`] thinks possible. An action costs
+//!
+//! ```text
+//!   max( worst proximity in the coming decision, min over backups of the worst proximity after it )
+//! ```
+//!
+//! so that 0 means: nothing comes near now, and a way out remains.
+//!
+//! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into an overlap in
+//! the coming decision costs 1; a scene without an ego costs 1 throughout; the same scene costs the
+//! same, bit for bit; nothing is allocated once the busiest scene has been seen.
+//!
+//! **Absent on purpose:** other drivers' plans, timers and parameters, which a [`Scene`] does not
+//! hold; thresholds and choices, which belong to the shield.
+
+use std::sync::Arc;
+
+use cpss_highway::control::{drive_frame, obey};
+use cpss_highway::scene::Body;
+use cpss_highway::vehicle::{Driver, Vehicle};
+use cpss_highway::{Action, Scene, Task, World};
+
+use crate::forecast::{Forecast, Hazard};
+use crate::pilot::Pilot;
+use crate::proximity::{Pose, Proximity};
+use crate::roadmap::Roadmap;
+use crate::spec::{Backup, OutOfRange, RiskSpec};
+
+/// Judges scenes of one task. Keep one per thread: it owns its work space.
+#[derive(Clone, Debug)]
+pub struct RiskModel {
+    task: Arc<Task>,
+    spec: RiskSpec,
+    map: Roadmap,
+    pilot: Pilot,
+    /// Frames between two looks.
+    stride: usize,
+    /// Frames until the horizon.
+    frames: usize,
+    forecast: Forecast,
+    assessment: Assessment,
+}
+
+/// What the actions of a scene cost, and why.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assessment {
+    /// Cost of each action, in [0, 1].
+    pub costs: Vec<f64>,
+    /// For each action, what its cost is due to; `None` where it costs nothing.
+    pub conflicts: Vec<Option<Conflict>>,
+    /// How crowded it is around the ego: each car within reach counts 1 at the ego and 0 at the
+    /// rim, linearly in between.
+    pub density: f64,
+}
+
+/// The moment that an action's cost is due to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conflict {
+    /// What comes too close.
+    pub hazard: Hazard,
+    /// When \[s\], from now.
+    pub time: f64,
+    /// The gap then \[m\]; negative for an overlap.
+    pub clearance: f64,
+}
+
+/// The worst so far of one predicted drive.
+#[derive(Clone, Copy)]
+struct Worst {
+    cost: f64,
+    conflict: Option<Conflict>,
+}
+
+impl RiskModel {
+    /// A model for a task.
+    ///
+    /// # Errors
+    ///
+    /// The first number of the spec that makes no sense.
+    pub fn new(task: &Arc<Task>, spec: RiskSpec) -> Result<RiskModel, OutOfRange> {
+        spec.check()?;
+        let whole = |time: f64| (time / task.frame_time).round().max(1.0) as usize;
+        let stride = whole(spec.sample_time);
+        // Whole looks, and at least the coming decision.
+        let frames = whole(spec.horizon).max(task.frames).div_ceil(stride) * stride;
+        let actions = task.controls.action_count().unwrap_or(0);
+        let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
+        Ok(RiskModel {
+            map: Roadmap::new(&task.network),
+            pilot,
+            stride,
+            frames,
+            forecast: Forecast::new(frames / stride, stride as f64 * task.frame_time),
+            assessment: Assessment {
+                costs: Vec::with_capacity(actions),
+                conflicts: Vec::with_capacity(actions),
+                density: 0.0,
+            },
+            task: Arc::clone(task),
+            spec,
+        })
+    }
+
+    /// The spec, checked.
+    pub fn spec(&self) -> &RiskSpec {
+        &self.spec
+    }
+
+    /// Judges every discrete action of the task; none if its actions are points of a box.
+    ///
+    /// ```
+    /// use cpss_highway::{Scene, Task, TaskId, World};
+    /// use cpss_risk::{RiskModel, RiskSpec};
+    ///
+    /// let task = Task::with_defaults(TaskId::HighwayV0);
+    /// let mut model = RiskModel::new(&task, RiskSpec::for_task(task.id))?;
+    /// let mut scene = Scene::default();
+    /// scene.observe(&World::new(task, 7));
+    /// let assessment = model.assess(&scene);
+    /// assert_eq!(assessment.costs.len(), 5);
+    /// # Ok::<(), cpss_risk::OutOfRange>(())
+    /// ```
+    pub fn assess(&mut self, scene: &Scene) -> &Assessment {
+        let actions = self.task.controls.action_count().unwrap_or(0);
+        self.assess_each(scene, (0..actions).map(Action::Index))
+    }
+
+    /// Judges the given actions, such as candidate points of a box, in order.
+    pub fn assess_each<'a>(
+        &mut self,
+        scene: &Scene,
+        actions: impl IntoIterator<Item = Action<'a>>,
+    ) -> &Assessment {
+        self.assessment.costs.clear();
+        self.assessment.conflicts.clear();
+        self.assessment.density = 0.0;
+        let start = scene.ego.map(|ego| {
+            let RiskSpec { reach, habits, .. } = &self.spec;
+            let network = &self.task.network;
+            self.forecast.look(scene, ego.body.position, *reach, habits, network, &self.map);
+            self.assessment.density = density(scene, &ego.body, *reach);
+            ego.vehicle()
+        });
+        for action in actions {
+            let judged = match &start {
+                Some(ego) if self.task.controls.check(action).is_ok() => self.judge(ego, action),
+                _ => Worst { cost: 1.0, conflict: None },
+            };
+            self.assessment.costs.push(judged.cost);
+            self.assessment.conflicts.push(judged.conflict);
+        }
+        &self.assessment
+    }
+
+    /// What the present moment costs, whoever is to blame: the proximity of the closest body (or,
+    /// for an ego that steers itself, of the edge of the road), and 1 after a crash. The margin
+    /// is the spec's, the same for everyone who drives.
+    pub fn realised_cost(&self, scene: &Scene) -> f64 {
+        let Some(ego) = &scene.ego else { return 1.0 };
+        if ego.body.crashed {
+            return 1.0;
+        }
+        let margin = &self.spec.margin;
+        let pose = Pose::of(&ego.body);
+        let bodies = scene.others.iter().chain(&scene.obstacles);
+        let bodies = bodies.map(|body| margin.proximity(&pose, &Pose::of(body)));
+        let edge = self.edge_distance(&ego.vehicle());
+        let edge = edge.map(|distance| margin.boundary_proximity(distance));
+        bodies.chain(edge).fold(0.0, |worst, found| found.cost.max(worst))
+    }
+
+    /// The smallest distance \[m\] from the ego's centre to another car's, or, for an ego that
+    /// steers itself, to the edge of the road; `None` if there is neither.
+    pub fn min_distance(&self, scene: &Scene) -> Option<f64> {
+        let ego = scene.ego.as_ref()?;
+        let cars = scene.others.iter().map(|car| distance(car, &ego.body));
+        let edge = self.edge_distance(&ego.vehicle()).map(|distance| distance.max(0.0));
+        cars.chain(edge).min_by(f64::total_cmp)
+    }
+
+    /// The cost of one action.
+    fn judge(&self, start: &Vehicle, action: Action<'_>) -> Worst {
+        let mut ego = start.clone();
+        obey(&self.task, &mut ego, action);
+        let mut now = Worst { cost: 0.0, conflict: None };
+        self.drive(&mut ego, 0..self.task.frames, f64::INFINITY, &mut now);
+        let mut best = Worst { cost: f64::INFINITY, conflict: None };
+        for backup in &self.spec.backups {
+            if now.cost >= 1.0 {
+                break;
+            }
+            let mut after = now;
+            if self.escape(&ego, *backup, best.cost, &mut after) && after.cost < best.cost {
+                best = after;
+            }
+            if best.cost <= now.cost {
+                break;
+            }
+        }
+        // Without any backup that can be carried out, only the coming decision is known.
+        if best.cost.is_finite() { best } else { now }
+    }
+
+    /// Drives on under a backup until the horizon, or until it is no better than `bound`. Returns
+    /// whether the backup can be carried out.
+    fn escape(&self, from: &Vehicle, backup: Backup, bound: f64, worst: &mut Worst) -> bool {
+        let mut ego = from.clone();
+        let home = self.task.network.lane_offset(ego.lane);
+        let mut frame = self.task.frames;
+        let mut step = 0;
+        while frame < self.frames && worst.cost < bound {
+            if !self.pilot.command(&self.task, &mut ego, backup, step, home) {
+                return false;
+            }
+            let until = (frame + self.task.frames).min(self.frames);
+            self.drive(&mut ego, frame..until, bound, worst);
+            frame = until;
+            step += 1;
+        }
+        true
+    }
+
+    /// Drives the ego over some frames and notes the worst look, giving up at `bound`.
+    fn drive(
+        &self,
+        ego: &mut Vehicle,
+        frames: std::ops::Range<usize>,
+        bound: f64,
+        worst: &mut Worst,
+    ) {
+        for frame in frames {
+            drive_frame(&self.task, ego);
+            let done = frame + 1;
+            if !done.is_multiple_of(self.stride) {
+                continue;
+            }
+            let time = done as f64 * self.task.frame_time;
+            let near =
+                self.forecast.worst_at(done / self.stride, &Pose::of_ego(ego), &self.spec.margin);
+            if let Some((proximity, hazard)) = near {
+                self.note(proximity, hazard, time, worst);
+            }
+            if let Some(distance) = self.edge_distance(ego) {
+                let proximity = self.spec.margin.boundary_proximity(distance);
+                self.note(proximity, Hazard::Boundary, time, worst);
+            }
+            if worst.cost >= bound {
+                return;
+            }
+        }
+    }
+
+    fn note(&self, proximity: Proximity, hazard: Hazard, time: f64, worst: &mut Worst) {
+        let horizon = self.frames as f64 * self.task.frame_time;
+        let later = (time - self.task.decision_time).max(0.0) / horizon;
+        let cost = proximity.cost * (1.0 - self.spec.fade * later);
+        if cost > worst.cost {
+            let conflict = Conflict { hazard, time, clearance: proximity.clearance };
+            *worst = Worst { cost, conflict: Some(conflict) };
+        }
+    }
+
+    /// How far the ego's centre is from the edge of the road \[m\], negative beyond it; `None` for
+    /// an ego that holds a lane by itself and for one far from any edge.
+    fn edge_distance(&self, ego: &Vehicle) -> Option<f64> {
+        if ego.driver != Driver::Raw {
+            return None;
+        }
+        let network = &self.task.network;
+        let half = network.lane(ego.lane).width / 2.0;
+        let left = network.left_of(ego.lane).is_none().then_some(half + ego.across);
+        let right = network.right_of(ego.lane).is_none().then_some(half - ego.across);
+        left.into_iter().chain(right).min_by(f64::total_cmp)
+    }
+}
+
+fn density(scene: &Scene, ego: &Body, reach: f64) -> f64 {
+    scene.others.iter().map(|car| (1.0 - distance(car, ego) / reach).max(0.0)).sum()
+}
+
+fn distance(a: &Body, b: &Body) -> f64 {
+    (a.position[0] - b.position[0]).hypot(a.position[1] - b.position[1])
+}

@@ -1,0 +1,117 @@
+//! How would the ego get out of this?
+//!
+//! A [`Pilot`] gives the ego its orders for a [`Backup`], decision by decision, with nothing but
+//! the actions that the task has: a way out that could not be commanded would be no way out.
+//!
+//! Start at [`Pilot::command`].
+
+use cpss_highway::action::{Controls, Meta, Pedals};
+use cpss_highway::control::obey;
+use cpss_highway::driver::steer_along;
+use cpss_highway::vehicle::Vehicle;
+use cpss_highway::{Action, Task};
+
+use crate::spec::Backup;
+
+/// Turns a backup into actions of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Pilot {
+    /// What each discrete raw action does: acceleration \[m/s²\] and sine of the slip angle.
+    commands: Vec<(f64, f64)>,
+    /// Hardest braking and largest slip that raw controls can ask for.
+    hardest_brake: f64,
+    largest_slip: f64,
+}
+
+/// How much a slip of one counts against an acceleration of one m/s² in choosing a raw action.
+const SLIP_WEIGHT: f64 = 20.0;
+
+impl Pilot {
+    /// Reads what the task's actions do.
+    pub(crate) fn new(task: &Task, ego: &Vehicle) -> Pilot {
+        let slip_of = |steering: f64| {
+            let mut car = ego.clone();
+            car.steer(steering);
+            car.slip_sin
+        };
+        let read = |pedals: &Pedals, point: &[f32]| {
+            let command = pedals.command(point);
+            (command.acceleration, slip_of(command.steering))
+        };
+        let full = |pedals: &Pedals| (read(pedals, &[-1.0; 2]).0, read(pedals, &[1.0; 2]).1);
+        match &task.controls {
+            Controls::Meta { .. } => {
+                Pilot { commands: Vec::new(), hardest_brake: 0.0, largest_slip: 0.0 }
+            }
+            Controls::Continuous(pedals) => {
+                let (hardest_brake, largest_slip) = full(pedals);
+                Pilot { commands: Vec::new(), hardest_brake, largest_slip }
+            }
+            Controls::Discrete { pedals, points } => {
+                let (hardest_brake, largest_slip) = full(pedals);
+                let commands = points.iter().map(|point| read(pedals, point)).collect();
+                Pilot { commands, hardest_brake, largest_slip }
+            }
+        }
+    }
+
+    /// Gives the ego its orders for decision number `step` of a backup; `home` is the place of the
+    /// lane on which the backup began. Returns whether the backup can be carried out.
+    pub(crate) fn command(
+        &self,
+        task: &Task,
+        ego: &mut Vehicle,
+        backup: Backup,
+        step: usize,
+        home: usize,
+    ) -> bool {
+        match (backup, &task.controls) {
+            (Backup::Meta(script), Controls::Meta { actions, .. }) => {
+                let wish = script[step.min(script.len() - 1)];
+                let Some(index) = actions.iter().position(|meta| *meta == wish) else {
+                    return false;
+                };
+                let target = ego.target_lane;
+                obey(task, ego, Action::Index(index));
+                !matches!(wish, Meta::LaneLeft | Meta::LaneRight) || ego.target_lane != target
+            }
+            (
+                Backup::Steer { side, brakes },
+                Controls::Continuous(_) | Controls::Discrete { .. },
+            ) => {
+                let Some(place) = home.checked_add_signed(isize::from(side)) else { return false };
+                if brakes && self.hardest_brake >= 0.0 {
+                    return false;
+                }
+                let network = &task.network;
+                let Some(lane) = network.lane_at(network.road_of(ego.lane), place) else {
+                    return false;
+                };
+                steer_along(ego, lane, network);
+                // Braking ends at standstill: a raw ego could go on backwards.
+                let stop = -ego.speed / task.decision_time;
+                let pedal = if brakes { stop.clamp(self.hardest_brake, 0.0) } else { 0.0 };
+                self.settle_for(task, ego, pedal);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Replaces the controls wished for by the closest that the task has.
+    fn settle_for(&self, task: &Task, ego: &mut Vehicle, pedal: f64) {
+        let wish = ego.slip_sin;
+        let miss = |&(acceleration, slip): &(f64, f64)| {
+            (acceleration - pedal).abs() + SLIP_WEIGHT * (slip - wish).abs()
+        };
+        let ranked = self.commands.iter().map(miss).enumerate();
+        match ranked.min_by(|(_, a), (_, b)| a.total_cmp(b)) {
+            Some((index, _)) => obey(task, ego, Action::Index(index)),
+            None => {
+                ego.slip_sin = wish.clamp(-self.largest_slip, self.largest_slip);
+                ego.slip_cos = (1.0 - ego.slip_sin * ego.slip_sin).sqrt();
+                ego.acceleration = pedal;
+            }
+        }
+    }
+}

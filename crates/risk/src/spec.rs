@@ -1,0 +1,159 @@
+//! Which numbers does the risk model take, and what are they for each task?
+//!
+//! Start at [`RiskSpec::for_task`]: one mechanism serves all tasks, and this file holds all that
+//! differs. [`RiskModel::new`](crate::RiskModel::new) checks a spec before it is used.
+
+use cpss_highway::TaskId;
+use cpss_highway::action::Meta;
+
+use crate::proximity::Margin;
+
+/// What a person may choose about the risk model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RiskSpec {
+    /// How far ahead is looked, the coming decision included \[s\].
+    pub horizon: f64,
+    /// Time between two looks at the predicted bodies \[s\]; rounded to whole frames.
+    pub sample_time: f64,
+    /// Bodies whose centres are further than this from the ego's are left out \[m\].
+    pub reach: f64,
+    /// By how much an overlap at the horizon is cheaper than one now, in [0, 1). It makes the least
+    /// costly of several bad actions the one that leaves most time.
+    pub fade: f64,
+    /// The room wanted around the ego.
+    pub margin: Margin,
+    /// What is thought possible of others.
+    pub habits: Habits,
+    /// The ways out that are tried after the action, the likeliest to work first.
+    pub backups: Vec<Backup>,
+}
+
+/// What others may do with their pedals, whatever they do now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Habits {
+    /// How hard a car ahead may suddenly brake \[m/s²\]; 0 if it never does.
+    pub brake: f64,
+    /// For how long it does \[s\].
+    pub brake_time: f64,
+    /// How hard a car behind the ego brakes for it \[m/s²\].
+    pub yielding_brake: f64,
+    /// How late it starts to \[s\].
+    pub yielding_delay: f64,
+    /// How hard a car below the speed limit may pull away \[m/s²\]; 0 if it never does.
+    pub pull_away: f64,
+}
+
+/// A way out: what the ego does after the action that is judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Backup {
+    /// Meta-actions, one per decision, the last one over and over. Passed over where the task
+    /// lacks one of them, or where there is no lane to change to.
+    Meta([Meta; 3]),
+    /// Steering towards the middle of a lane, for an ego with raw controls.
+    Steer {
+        /// Which lane: how many places to the right of its own.
+        side: i8,
+        /// Whether it brakes meanwhile, if it has pedals.
+        brakes: bool,
+    },
+}
+
+/// A number in a [`RiskSpec`] that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutOfRange {
+    /// The field's name.
+    pub field: &'static str,
+    /// What it held.
+    pub value: f64,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is out of range: {}", self.field, self.value)
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+const BRAKE: Backup = Backup::Meta([Meta::Slower; 3]);
+const HOLD: Backup = Backup::Meta([Meta::Idle; 3]);
+const GO: Backup = Backup::Meta([Meta::Faster; 3]);
+const LEFT: Backup = Backup::Meta([Meta::LaneLeft, Meta::Slower, Meta::Slower]);
+const RIGHT: Backup = Backup::Meta([Meta::LaneRight, Meta::Slower, Meta::Slower]);
+const BRAKE_THEN_LEFT: Backup = Backup::Meta([Meta::Slower, Meta::LaneLeft, Meta::Slower]);
+const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Meta::Slower]);
+
+impl RiskSpec {
+    /// The numbers for a task, chosen on tuning seeds (`examples/shielded.rs`).
+    pub fn for_task(task: TaskId) -> RiskSpec {
+        let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT];
+        let spec = RiskSpec {
+            horizon: 4.0,
+            sample_time: 0.2,
+            reach: 80.0,
+            fade: 0.2,
+            margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
+            habits: Habits {
+                brake: 5.0,
+                brake_time: 1.0,
+                yielding_brake: 4.0,
+                yielding_delay: 0.2,
+                pull_away: 0.0,
+            },
+            backups: on_lanes,
+        };
+        match task {
+            TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
+            // Its lanes' limit is below the speed at which cars arrive, so all of them brake.
+            TaskId::MergeV0 | TaskId::MergeV1 => {
+                RiskSpec { habits: Habits { brake: 6.0, brake_time: 1.5, ..spec.habits }, ..spec }
+            }
+            TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
+                habits: Habits { pull_away: 2.0, ..spec.habits },
+                backups: vec![BRAKE, GO, HOLD],
+                ..spec
+            },
+            TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
+                horizon: 3.0,
+                reach: 60.0,
+                backups: [(0, false), (-1, false), (1, false), (0, true)]
+                    .map(|(side, brakes)| Backup::Steer { side, brakes })
+                    .to_vec(),
+                ..spec
+            },
+        }
+    }
+
+    /// Refuses numbers that make no sense.
+    pub(crate) fn check(&self) -> Result<(), OutOfRange> {
+        let RiskSpec { horizon, sample_time, reach, fade, margin, habits, backups } = self;
+        for (field, value, least, zero_allowed) in [
+            ("horizon", *horizon, 0.0, false),
+            ("sample_time", *sample_time, 0.0, false),
+            ("reach", *reach, 0.0, false),
+            ("fade", *fade, 0.0, true),
+            ("margin.along", margin.along, 0.0, false),
+            ("margin.across", margin.across, 0.0, false),
+            ("margin.closing_time", margin.closing_time, 0.0, true),
+            ("margin.boundary", margin.boundary, 0.0, false),
+            ("habits.brake", habits.brake, 0.0, true),
+            ("habits.brake_time", habits.brake_time, 0.0, true),
+            ("habits.yielding_brake", habits.yielding_brake, 0.0, true),
+            ("habits.yielding_delay", habits.yielding_delay, 0.0, true),
+            ("habits.pull_away", habits.pull_away, 0.0, true),
+            ("backups", backups.len() as f64, 0.0, false),
+        ] {
+            let in_range = value.is_finite() && (value > least || zero_allowed && value == least);
+            if !in_range {
+                return Err(OutOfRange { field, value });
+            }
+        }
+        // A minute at a hundred looks a second is more than any driver plans.
+        for (field, value, most) in [("horizon", *horizon, 60.0), ("fade", *fade, 0.99)] {
+            if value > most {
+                return Err(OutOfRange { field, value });
+            }
+        }
+        Ok(())
+    }
+}
