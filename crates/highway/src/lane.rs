@@ -12,6 +12,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use crate::arith::{norm, wrap_to_pi};
+use crate::trig::sin_cos;
 
 /// How far before its start and past its end a lane still counts as being under a car \[m\].
 pub const END_MARGIN: f64 = 5.0;
@@ -138,11 +139,11 @@ impl Lane {
                 along(start, direction, longitudinal, lateral)
             }
             Shape::Sine { start, direction, amplitude, pulsation, phase, .. } => {
-                let swing = amplitude * (pulsation * longitudinal + phase).sin();
+                let swing = amplitude * sin_cos(pulsation * longitudinal + phase).0;
                 along(start, direction, longitudinal, lateral + swing)
             }
             Shape::Circular { center, radius, start_phase, direction } => {
-                let (sin, cos) = (direction * longitudinal / radius + start_phase).sin_cos();
+                let (sin, cos) = sin_cos(direction * longitudinal / radius + start_phase);
                 let reach = radius - lateral * direction;
                 [center[0] + reach * cos, center[1] + reach * sin]
             }
@@ -165,7 +166,7 @@ impl Lane {
             Shape::Straight { start, direction, .. } => project(start, direction, position),
             Shape::Sine { start, direction, amplitude, pulsation, phase, .. } => {
                 let (longitudinal, lateral) = project(start, direction, position);
-                (longitudinal, lateral - amplitude * (pulsation * longitudinal + phase).sin())
+                (longitudinal, lateral - amplitude * sin_cos(pulsation * longitudinal + phase).0)
             }
             Shape::Circular { center, radius, start_phase, direction } => {
                 let [dx, dy] = [position[0] - center[0], position[1] - center[1]];
@@ -183,7 +184,7 @@ impl Lane {
         match self.shape {
             Shape::Straight { heading, .. } => heading,
             Shape::Sine { heading, amplitude, pulsation, phase, .. } => {
-                let slope = amplitude * pulsation * (pulsation * longitudinal + phase).cos();
+                let slope = amplitude * pulsation * sin_cos(pulsation * longitudinal + phase).1;
                 heading + slope.atan()
             }
             Shape::Circular { radius, start_phase, direction, .. } => {
@@ -209,10 +210,11 @@ impl Lane {
     /// The longitudinal coordinate of a car that a neighbour search on this lane sees, if it does.
     #[inline(always)]
     pub fn sees(&self, position: [f64; 2]) -> Option<f64> {
-        if self.rejects(position, self.width / 2.0 + NEIGHBOUR_MARGIN) {
-            return None;
-        }
-        let (longitudinal, lateral) = self.local_coordinates(position);
+        let (longitudinal, lateral) = match self.shape {
+            Shape::Straight { start, direction, .. } => project(start, direction, position),
+            _ if self.rejects(position, self.width / 2.0 + NEIGHBOUR_MARGIN) => return None,
+            _ => self.local_coordinates_on_bend(position),
+        };
         self.contains(longitudinal, lateral, NEIGHBOUR_MARGIN).then_some(longitudinal)
     }
 
@@ -289,8 +291,9 @@ fn along(start: [f64; 2], [ux, uy]: [f64; 2], longitudinal: f64, lateral: f64) -
     [start[0] + longitudinal * ux + lateral * -uy, start[1] + longitudinal * uy + lateral * ux]
 }
 
+/// Coordinates along and across the line from `start` in a direction.
 #[inline]
-fn project(start: [f64; 2], [ux, uy]: [f64; 2], [x, y]: [f64; 2]) -> (f64, f64) {
+pub(crate) fn project(start: [f64; 2], [ux, uy]: [f64; 2], [x, y]: [f64; 2]) -> (f64, f64) {
     let [dx, dy] = [x - start[0], y - start[1]];
     (dx * ux + dy * uy, dx * -uy + dy * ux)
 }

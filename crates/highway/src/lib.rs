@@ -70,6 +70,7 @@ pub mod scene;
 pub mod simulation;
 mod strip;
 pub mod task;
+mod trig;
 pub mod vehicle;
 pub mod world;
 

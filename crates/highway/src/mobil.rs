@@ -95,10 +95,10 @@ fn is_worth_it(
 
     // Every condition has to hold and none has side effects, so the cheapest is asked first: what
     // this driver gains, in which its own free-road acceleration cancels out.
-    let (new_ahead, new_behind) = traffic.ahead_and_behind(who, side);
-    let new_leader = new_ahead.map(|body| traffic.leader(body));
-    let new_behind = follower(new_behind);
-    let imposed = || acceleration(new_behind, Some(own));
+    let leader_on = |lane: LaneId| traffic.ahead(who, lane).map(|body| traffic.leader(body));
+    let follower_on = |lane: LaneId| follower(traffic.behind(who, lane));
+    let new_leader = leader_on(side);
+    let imposed = || acceleration(follower_on(side), Some(own));
     if let Some(wished) = vehicle.route.first().and_then(|leg| leg.lane) {
         let place = |lane: LaneId| network.lane_offset(lane) as i32;
         let towards = (place(side) - place(target)).signum();
@@ -107,15 +107,14 @@ fn is_worth_it(
             && acceleration(Some(vehicle), new_leader) >= -model.temper.imposed_braking
             && imposed() >= -model.temper.imposed_braking;
     }
-    let (old_ahead, old_behind) = traffic.ahead_and_behind(who, vehicle.lane);
-    let old_leader = old_ahead.map(|body| traffic.leader(body));
+    let old_leader = leader_on(vehicle.lane);
     let lane = network.lane(vehicle.lane);
     let held_up_by = |leader: Option<Leader>| {
         leader.map_or(0.0, |leader| model.interaction(vehicle, &leader, lane))
     };
     let mut gain = held_up_by(old_leader) - held_up_by(new_leader);
     if model.temper.politeness != 0.0 {
-        let old_behind = follower(old_behind);
+        let (old_behind, new_behind) = (follower_on(vehicle.lane), follower_on(side));
         let spared = acceleration(old_behind, old_leader) - acceleration(old_behind, Some(own));
         let burdened = imposed() - acceleration(new_behind, new_leader);
         gain += model.temper.politeness * (burdened + spared);

@@ -6,7 +6,7 @@
 //! counts as ahead, and of two level cars ahead the later in the list wins.
 
 use crate::driver::Leader;
-use crate::lane::{Lane, NEIGHBOUR_MARGIN};
+use crate::lane::{END_MARGIN, Lane, NEIGHBOUR_MARGIN, Shape, project};
 use crate::road::{LaneId, Network};
 use crate::strip::Strip;
 use crate::vehicle::Vehicle;
@@ -65,64 +65,124 @@ impl Traffic<'_> {
     pub fn ahead(&self, asker: usize, lane: LaneId) -> Option<Body> {
         match self.strip {
             Some(strip) => strip.ahead(self.vehicles, asker, lane).map(Body::Vehicle),
-            None => self.search(asker, lane).0,
+            None => {
+                if let Shape::Straight { start, direction, .. } = self.network.lane(lane).shape
+                    && !self.connected_lanes
+                {
+                    return self.ahead_on_line(asker, lane, start, direction);
+                }
+                let mut nearest = Nearest::new(f64::INFINITY);
+                self.search(asker, lane, |own, at, body| {
+                    if own <= at && at <= nearest.at {
+                        nearest = Nearest { at, body: Some(body) };
+                    }
+                });
+                nearest.body
+            }
         }
     }
 
-    /// The nearest bodies ahead and behind on a lane.
-    pub fn ahead_and_behind(&self, asker: usize, lane: LaneId) -> (Option<Body>, Option<Body>) {
-        match self.strip {
-            Some(strip) => (
-                strip.ahead(self.vehicles, asker, lane).map(Body::Vehicle),
-                strip.behind(self.vehicles, asker, lane).map(Body::Vehicle),
-            ),
-            None => self.search(asker, lane),
-        }
-    }
-
-    /// Asks every body, in upstream's order.
-    pub(crate) fn search(&self, asker: usize, id: LaneId) -> (Option<Body>, Option<Body>) {
-        if self.connected_lanes {
-            let lanes = self.network.connected_lanes(id);
-            return self.search_by(asker, id, |car: Seen<'_>| {
-                lanes.iter().find_map(|(other, offset)| {
-                    Some(car.place_on(*other, self.network.lane(*other))? + offset)
-                })
-            });
-        }
-        let lane = self.network.lane(id);
-        self.search_by(asker, id, |car: Seen<'_>| car.place_on(id, lane))
-    }
-
-    #[inline]
-    fn search_by(
+    /// [`Traffic::ahead`] on a straight lane: the most common search by far, written so that it
+    /// compiles without branches, which nothing could predict.
+    fn ahead_on_line(
         &self,
         asker: usize,
         id: LaneId,
-        place: impl Fn(Seen<'_>) -> Option<f64>,
-    ) -> (Option<Body>, Option<Body>) {
-        let (own, _) = self.vehicles[asker].coordinates_on(id, self.network);
-        let mut ahead = (f64::INFINITY, None);
-        let mut behind = (f64::NEG_INFINITY, None);
-        let mut consider = |body: Body, seen: Seen<'_>| {
-            if let Some(at) = place(seen) {
-                if own <= at && at <= ahead.0 {
-                    ahead = (at, Some(body));
-                }
-                if at < own && at > behind.0 {
-                    behind = (at, Some(body));
-                }
-            }
-        };
+        start: [f64; 2],
+        direction: [f64; 2],
+    ) -> Option<Body> {
+        let lane = self.network.lane(id);
+        let (own, _) = project(start, direction, self.vehicles[asker].position());
+        let reach = lane.width / 2.0 + NEIGHBOUR_MARGIN;
+        let first = own.max(-END_MARGIN);
+        let end = lane.length + END_MARGIN;
+        let mut nearest = (f64::INFINITY, usize::MAX);
         for (i, vehicle) in self.vehicles.iter().enumerate() {
-            if i != asker {
-                consider(Body::Vehicle(i), Seen::Vehicle(vehicle));
+            let (at, across) = project(start, direction, vehicle.position());
+            let is_ahead = (across.abs() <= reach) & (first <= at) & (at < end);
+            let is_nearer = is_ahead & (at <= nearest.0) & (i != asker);
+            nearest = if is_nearer { (at, i) } else { nearest };
+        }
+        let mut found = (nearest.1 != usize::MAX).then_some(Body::Vehicle(nearest.1));
+        for (i, obstacle) in self.obstacles.iter().enumerate() {
+            if let Some(at) = lane.sees(obstacle.position)
+                && own <= at
+                && at <= nearest.0
+            {
+                nearest.0 = at;
+                found = Some(Body::Obstacle(i));
+            }
+        }
+        found
+    }
+
+    /// The nearest body behind a car on a lane.
+    pub fn behind(&self, asker: usize, lane: LaneId) -> Option<Body> {
+        match self.strip {
+            Some(strip) => strip.behind(self.vehicles, asker, lane).map(Body::Vehicle),
+            None => {
+                let mut nearest = Nearest::new(f64::NEG_INFINITY);
+                self.search(asker, lane, |own, at, body| {
+                    if at < own && at > nearest.at {
+                        nearest = Nearest { at, body: Some(body) };
+                    }
+                });
+                nearest.body
+            }
+        }
+    }
+
+    /// Shows `consider` every body on a lane, in upstream's order: the asker's longitudinal
+    /// coordinate there, the body's, and the body.
+    #[inline]
+    fn search(&self, asker: usize, id: LaneId, consider: impl FnMut(f64, f64, Body)) {
+        let (own, _) = self.vehicles[asker].coordinates_on(id, self.network);
+        let lane = self.network.lane(id);
+        if self.connected_lanes {
+            let lanes = self.network.connected_lanes(id);
+            let on_any = |body: Seen<'_>| {
+                lanes.iter().find_map(|(other, offset)| {
+                    Some(body.place_on(*other, self.network.lane(*other))? + offset)
+                })
+            };
+            self.scan(asker, own, on_any, consider);
+        } else {
+            self.scan(asker, own, |body| body.place_on(id, lane), consider);
+        }
+    }
+
+    #[inline]
+    fn scan(
+        &self,
+        asker: usize,
+        own: f64,
+        place: impl Fn(Seen<'_>) -> Option<f64>,
+        mut consider: impl FnMut(f64, f64, Body),
+    ) {
+        for (i, vehicle) in self.vehicles.iter().enumerate() {
+            if i != asker
+                && let Some(at) = place(Seen::Vehicle(vehicle))
+            {
+                consider(own, at, Body::Vehicle(i));
             }
         }
         for (i, obstacle) in self.obstacles.iter().enumerate() {
-            consider(Body::Obstacle(i), Seen::Obstacle(obstacle));
+            if let Some(at) = place(Seen::Obstacle(obstacle)) {
+                consider(own, at, Body::Obstacle(i));
+            }
         }
-        (ahead.1, behind.1)
+    }
+}
+
+/// The nearest body found so far.
+struct Nearest {
+    at: f64,
+    body: Option<Body>,
+}
+
+impl Nearest {
+    fn new(at: f64) -> Nearest {
+        Nearest { at, body: None }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::arith::norm;
 use crate::road::Network;
+use crate::trig::sin_cos;
 use crate::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
 
 /// Looks per second \[Hz\].
@@ -111,8 +112,8 @@ fn meet(first: &[Pose; PREDICTIONS], second: &[Pose; PREDICTIONS]) -> bool {
 /// the second. Upstream turns the point by the rectangle's angle, not against it; so do we.
 fn has_point_inside(a: [f64; 2], heading_a: f64, b: [f64; 2], heading_b: f64) -> bool {
     let (half_length, half_width) = (1.5 * LENGTH / 2.0, 0.9 * WIDTH / 2.0);
-    let (sin_a, cos_a) = heading_a.sin_cos();
-    let (sin_b, cos_b) = heading_b.sin_cos();
+    let (sin_a, cos_a) = sin_cos(heading_a);
+    let (sin_b, cos_b) = sin_cos(heading_b);
     [-1.0, 0.0, 1.0].into_iter().any(|along| {
         [-1.0, 0.0, 1.0].into_iter().any(|across| {
             let [px, py] = [along * half_length, across * half_width];

@@ -13,6 +13,7 @@
 use crate::lane::Lane;
 use crate::road::{LaneId, Location, Network};
 use crate::route::Route;
+use crate::trig::sin_cos;
 
 /// Length of a car \[m\].
 pub const LENGTH: f64 = 5.0;
@@ -97,7 +98,7 @@ impl Vehicle {
         speed: f64,
     ) -> Vehicle {
         let Location { lane, along, across } = network.locate([x, y], heading, LaneId(0));
-        let (sin, cos) = heading.sin_cos();
+        let (sin, cos) = sin_cos(heading);
         Vehicle {
             x,
             y,
@@ -213,7 +214,7 @@ impl Vehicle {
         }
         if self.slip_sin != 0.0 {
             self.heading += self.speed * self.slip_sin / (LENGTH / 2.0) * dt;
-            (self.sin, self.cos) = self.heading.sin_cos();
+            (self.sin, self.cos) = sin_cos(self.heading);
         }
         self.speed += self.acceleration * dt;
     }
