@@ -13,10 +13,10 @@
 //!
 //! **Absent on purpose:** others' reactions to each other, and lane changes that nothing announces.
 
-use cpss_highway::Scene;
 use cpss_highway::lane::Shape;
 use cpss_highway::road::{LaneId, Network};
 use cpss_highway::scene::Body;
+use cpss_highway::{Scene, Task};
 
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
@@ -48,6 +48,8 @@ struct Track {
     hazard: Hazard,
     habit: Habit,
     counts: Counts,
+    /// What a cost on this track is multiplied by: 1, or less for what is possible but unlikely.
+    weight: f64,
     way: Way,
 }
 
@@ -63,6 +65,8 @@ struct Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     Cruise,
+    /// Down to the speed limit.
+    Comply,
     Brake,
     Yield,
     PullAway,
@@ -82,6 +86,8 @@ enum Counts {
 const CENTRING_RATE: f64 = 1.0 / 0.6;
 /// Sideways speed from which a car is taken to be leaving its lane \[m/s\].
 const DRIFT_SPEED: f64 = 0.25;
+/// How hard a driver above the speed limit brakes down to it \[m/s²\].
+const COMPLYING_BRAKE: f64 = 6.0;
 /// Cosine of the angle up to which two cars go the same way.
 const SAME_WAY: f64 = 0.7;
 /// Speed that a sideways slope is measured against at standstill \[m/s\].
@@ -106,28 +112,27 @@ impl Forecast {
     pub(crate) fn look(
         &mut self,
         scene: &Scene,
-        ego: [f64; 2],
+        ego: &Body,
         reach: f64,
         habits: &Habits,
-        network: &Network,
+        task: &Task,
         map: &Roadmap,
     ) {
         self.tracks.clear();
         self.poses.clear();
         let near = |body: &Body| {
-            let [dx, dy] = [body.position[0] - ego[0], body.position[1] - ego[1]];
+            let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
             let squared = dx * dx + dy * dy;
             // A NaN stays in, to be found costly.
             squared <= reach * reach || squared.is_nan()
         };
         for (place, body) in scene.others.iter().enumerate().filter(|(_, body)| near(body)) {
-            self.add_car(Hazard::Car(place), body, habits, network, map);
+            self.add_car(Hazard::Car(place), body, ego, habits, task, map);
         }
         for (place, body) in scene.obstacles.iter().enumerate().filter(|(_, body)| near(body)) {
-            let way = Way { lane: body.lane, along: body.along, across: body.across, turn: 0 };
-            self.add(Hazard::Obstacle(place), Habit::Slide, Counts::Everywhere, way);
+            self.add(Hazard::Obstacle(place), Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
         }
-        self.drive(scene, habits, network, map);
+        self.drive(scene, habits, &task.network, map);
     }
 
     /// The closest that any track comes to this ego at a look (from 1), and whose it is.
@@ -146,10 +151,11 @@ impl Forecast {
                 + diagonal(pose)
                 + margin.along.max(margin.across)
                 + margin.closing_time * (ego.speed.abs() + pose.speed.abs());
-            if dx * dx + dy * dy > room * room || !track.is_believed(ego, pose, dx, dy) {
+            if dx * dx + dy * dy > room * room || !track.is_believed(ego, pose) {
                 continue;
             }
-            let found = margin.proximity(ego, pose);
+            let mut found = margin.proximity(ego, pose);
+            found.cost *= track.weight;
             if found.cost > 0.0 && worst.is_none_or(|(known, _)| found.cost > known.cost) {
                 worst = Some((found, track.hazard));
             }
@@ -162,50 +168,74 @@ impl Forecast {
         &mut self,
         hazard: Hazard,
         body: &Body,
+        ego: &Body,
         habits: &Habits,
-        network: &Network,
+        task: &Task,
         map: &Roadmap,
     ) {
-        let here = Way { lane: body.lane, along: body.along, across: body.across, turn: 0 };
+        let network = &task.network;
+        let here = Way::of(body);
         if body.crashed {
-            return self.add(hazard, Habit::Slide, Counts::Everywhere, here);
+            return self.add(hazard, Habit::Slide, Counts::Everywhere, 1.0, here);
         }
+        if follows(body, ego) {
+            return self.add(hazard, Habit::Yield, Counts::Everywhere, 1.0, here);
+        }
+        let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
+        let limit = network.lane(body.lane).speed_limit;
+        let fastest = if habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
         let span = self.looks as f64 * self.look_time;
-        let fastest = body
-            .speed
-            .max(network.lane(body.lane).speed_limit * f64::from(u8::from(habits.pull_away > 0.0)));
         for turn in 0..turns(map, network, &here, fastest * span) {
-            self.add_habits(hazard, body, habits, Way { turn, ..here }, network);
+            self.add_way(hazard, body, is_behind, habits, Way { turn, ..here }, network);
         }
-        let moves_over =
-            [drifting_to(body, network), map.must_move_to(body.lane)].into_iter().flatten();
-        for lane in moves_over {
-            let (along, across) = network.lane(lane).local_coordinates(body.position);
-            self.add_habits(hazard, body, habits, Way { lane, along, across, turn: 0 }, network);
+        let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
+        if let Some(lane) = announced {
+            let way = Way::onto(lane, body, network);
+            self.add_way(hazard, body, is_behind, habits, way, network);
+        }
+        for lane in [network.left_of(body.lane), network.right_of(body.lane)].into_iter().flatten()
+        {
+            let may = Some(lane) != announced
+                && network.lane(lane).is_reachable_from(body.position)
+                && !sees_on(task, lane, ego);
+            if may && habits.weight > 0.0 {
+                let way = Way::onto(lane, body, network);
+                self.add(hazard, Habit::Cruise, Counts::NotBehind, habits.weight, way);
+            }
         }
     }
 
-    /// Adds one way, driven with every habit.
-    fn add_habits(
+    /// Adds one way, driven with every habit that makes sense from there.
+    fn add_way(
         &mut self,
         hazard: Hazard,
         body: &Body,
+        is_behind: bool,
         habits: &Habits,
         way: Way,
         network: &Network,
     ) {
-        self.add(hazard, Habit::Cruise, Counts::NotBehind, way);
-        self.add(hazard, Habit::Yield, Counts::Behind, way);
-        if habits.brake > 0.0 && body.speed > 0.0 {
-            self.add(hazard, Habit::Brake, Counts::NotBehind, way);
+        if is_behind {
+            // It may pass, and as long as it has not, it brakes for whoever moves in front of it.
+            self.add(hazard, Habit::Cruise, Counts::NotBehind, 1.0, way);
+            self.add(hazard, Habit::Yield, Counts::Behind, 1.0, way);
+            return;
         }
-        if habits.pull_away > 0.0 && body.speed < network.lane(way.lane).speed_limit {
-            self.add(hazard, Habit::PullAway, Counts::NotBehind, way);
+        let limit = network.lane(way.lane).speed_limit;
+        self.add(hazard, Habit::Cruise, Counts::Everywhere, 1.0, way);
+        if body.speed > limit {
+            self.add(hazard, Habit::Comply, Counts::Everywhere, 1.0, way);
+        }
+        if habits.brake > 0.0 && body.speed > 0.0 {
+            self.add(hazard, Habit::Brake, Counts::NotBehind, habits.weight, way);
+        }
+        if habits.pull_away > 0.0 && body.speed < limit {
+            self.add(hazard, Habit::PullAway, Counts::NotBehind, habits.weight, way);
         }
     }
 
-    fn add(&mut self, hazard: Hazard, habit: Habit, counts: Counts, way: Way) {
-        self.tracks.push(Track { hazard, habit, counts, way });
+    fn add(&mut self, hazard: Hazard, habit: Habit, counts: Counts, weight: f64, way: Way) {
+        self.tracks.push(Track { hazard, habit, counts, weight, way });
     }
 
     /// Drives every track to the horizon and notes its poses.
@@ -239,16 +269,13 @@ impl Forecast {
 }
 
 impl Track {
-    /// Whether this track is to be believed of a body that far from the ego.
+    /// Whether this track is to be believed of a body at this pose.
     #[inline]
-    fn is_believed(&self, ego: &Pose, pose: &Pose, dx: f64, dy: f64) -> bool {
-        let is_behind = || {
-            ego.cos * dx + ego.sin * dy < 0.0 && ego.cos * pose.cos + ego.sin * pose.sin > SAME_WAY
-        };
+    fn is_believed(&self, ego: &Pose, pose: &Pose) -> bool {
         match self.counts {
             Counts::Everywhere => true,
-            Counts::Behind => is_behind(),
-            Counts::NotBehind => !is_behind(),
+            Counts::Behind => is_behind(ego, pose),
+            Counts::NotBehind => !is_behind(ego, pose),
         }
     }
 }
@@ -258,6 +285,7 @@ impl Habit {
     fn speed_after(self, speed: f64, time: f64, limit: f64, habits: &Habits) -> f64 {
         match self {
             Habit::Cruise => speed,
+            Habit::Comply => (speed - COMPLYING_BRAKE * time).max(limit),
             Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
             Habit::Yield => {
                 slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))
@@ -274,6 +302,17 @@ fn slowed(speed: f64, loss: f64) -> f64 {
 }
 
 impl Way {
+    /// Straight on.
+    fn of(body: &Body) -> Way {
+        Way { lane: body.lane, along: body.along, across: body.across, turn: 0 }
+    }
+
+    /// Over to another lane.
+    fn onto(lane: LaneId, body: &Body, network: &Network) -> Way {
+        let (along, across) = network.lane(lane).local_coordinates(body.position);
+        Way { lane, along, across, turn: 0 }
+    }
+
     /// Moves on by a distance \[m\], closing in on the middle of the lane by a factor.
     #[inline]
     fn go(&mut self, distance: f64, centring: f64, network: &Network, map: &Roadmap) {
@@ -337,6 +376,30 @@ fn drifting_to(body: &Body, network: &Network) -> Option<LaneId> {
         return None;
     }
     if sideways > 0.0 { network.right_of(body.lane) } else { network.left_of(body.lane) }
+}
+
+/// Whether a car goes the ego's way and its centre is behind the ego's.
+#[inline]
+fn is_behind(ego: &Pose, other: &Pose) -> bool {
+    let [dx, dy] = [other.position[0] - ego.position[0], other.position[1] - ego.position[1]];
+    ego.cos * dx + ego.sin * dy < 0.0 && ego.cos * other.cos + ego.sin * other.sin > SAME_WAY
+}
+
+/// Whether a car drives behind the ego in its very path: whatever the ego does there, that driver
+/// sees it and has to keep its distance.
+fn follows(body: &Body, ego: &Body) -> bool {
+    let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
+    let beside = (ego.cos * dy - ego.sin * dx).abs();
+    beside < (body.width + ego.width) / 2.0 && is_behind(&Pose::of(ego), &Pose::of(body))
+}
+
+/// Whether a driver who thinks of moving to a lane sees the ego there, and so will look out for it.
+fn sees_on(task: &Task, lane: LaneId, ego: &Body) -> bool {
+    let network = &task.network;
+    let looked_at = network.connected_lanes(lane);
+    let looked_at =
+        if task.connected_lanes { looked_at } else { looked_at.get(..1).unwrap_or(&[]) };
+    looked_at.iter().any(|(seen, _)| network.lane(*seen).sees(ego.position).is_some())
 }
 
 /// Half the diagonal of a body \[m\], or a little more.

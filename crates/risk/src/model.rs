@@ -140,8 +140,7 @@ impl RiskModel {
         self.assessment.density = 0.0;
         let start = scene.ego.map(|ego| {
             let RiskSpec { reach, habits, .. } = &self.spec;
-            let network = &self.task.network;
-            self.forecast.look(scene, ego.body.position, *reach, habits, network, &self.map);
+            self.forecast.look(scene, &ego.body, *reach, habits, &self.task, &self.map);
             self.assessment.density = density(scene, &ego.body, *reach);
             ego.vehicle()
         });
@@ -271,7 +270,12 @@ impl RiskModel {
             return None;
         }
         let network = &self.task.network;
-        let half = network.lane(ego.lane).width / 2.0;
+        let lane = network.lane(ego.lane);
+        let half = lane.width / 2.0;
+        if !lane.contains(ego.along, ego.across, 0.0) {
+            // Also between two lanes that do not quite meet, which the world takes for off road.
+            return Some((half - ego.across.abs()).min(0.0));
+        }
         let left = network.left_of(ego.lane).is_none().then_some(half + ego.across);
         let right = network.right_of(ego.lane).is_none().then_some(half - ego.across);
         left.into_iter().chain(right).min_by(f64::total_cmp)

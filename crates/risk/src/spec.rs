@@ -31,6 +31,9 @@ pub struct RiskSpec {
 /// What others may do with their pedals, whatever they do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Habits {
+    /// What a cost is multiplied by if it takes an unlikely habit to come about: a sudden braking,
+    /// a car that pulls away, a lane change that nothing announces. In [0, 1].
+    pub weight: f64,
     /// How hard a car ahead may suddenly brake \[m/s²\]; 0 if it never does.
     pub brake: f64,
     /// For how long it does \[s\].
@@ -88,12 +91,13 @@ impl RiskSpec {
     pub fn for_task(task: TaskId) -> RiskSpec {
         let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT];
         let spec = RiskSpec {
-            horizon: 4.0,
+            horizon: 5.0,
             sample_time: 0.2,
             reach: 80.0,
             fade: 0.2,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
             habits: Habits {
+                weight: 0.5,
                 brake: 5.0,
                 brake_time: 1.0,
                 yielding_brake: 4.0,
@@ -106,7 +110,7 @@ impl RiskSpec {
             TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
             // Its lanes' limit is below the speed at which cars arrive, so all of them brake.
             TaskId::MergeV0 | TaskId::MergeV1 => {
-                RiskSpec { habits: Habits { brake: 6.0, brake_time: 1.5, ..spec.habits }, ..spec }
+                RiskSpec { habits: Habits { ..spec.habits }, ..spec }
             }
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
                 habits: Habits { pull_away: 2.0, ..spec.habits },
@@ -136,6 +140,7 @@ impl RiskSpec {
             ("margin.across", margin.across, 0.0, false),
             ("margin.closing_time", margin.closing_time, 0.0, true),
             ("margin.boundary", margin.boundary, 0.0, false),
+            ("habits.weight", habits.weight, 0.0, true),
             ("habits.brake", habits.brake, 0.0, true),
             ("habits.brake_time", habits.brake_time, 0.0, true),
             ("habits.yielding_brake", habits.yielding_brake, 0.0, true),
@@ -149,7 +154,11 @@ impl RiskSpec {
             }
         }
         // A minute at a hundred looks a second is more than any driver plans.
-        for (field, value, most) in [("horizon", *horizon, 60.0), ("fade", *fade, 0.99)] {
+        for (field, value, most) in [
+            ("horizon", *horizon, 60.0),
+            ("fade", *fade, 0.99),
+            ("habits.weight", habits.weight, 1.0),
+        ] {
             if value > most {
                 return Err(OutOfRange { field, value });
             }
