@@ -312,6 +312,7 @@ fn set(spec: &mut RiskSpec, key: &str, value: f64) -> Result<(), String> {
         "closing_time" => &mut spec.margin.closing_time,
         "boundary" => &mut spec.margin.boundary,
         "weight" => &mut spec.habits.weight,
+        "slow_down" => &mut spec.habits.slow_down,
         "brake" => &mut spec.habits.brake,
         "brake_time" => &mut spec.habits.brake_time,
         "yielding_brake" => &mut spec.habits.yielding_brake,

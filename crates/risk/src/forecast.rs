@@ -67,6 +67,7 @@ enum Habit {
     Cruise,
     /// Down to the speed limit.
     Comply,
+    SlowDown,
     Brake,
     Yield,
     PullAway,
@@ -198,7 +199,7 @@ impl Forecast {
             let may = Some(lane) != announced
                 && network.lane(lane).is_reachable_from(body.position)
                 && !sees_on(task, lane, ego);
-            if may && habits.weight > 0.0 {
+            if may {
                 let way = Way::onto(lane, body, network);
                 self.add(hazard, Habit::Cruise, Counts::NotBehind, habits.weight, way);
             }
@@ -226,7 +227,8 @@ impl Forecast {
         if body.speed > limit {
             self.add(hazard, Habit::Comply, Counts::Everywhere, 1.0, way);
         }
-        if habits.brake > 0.0 && body.speed > 0.0 {
+        if body.speed > 0.0 {
+            self.add(hazard, Habit::SlowDown, Counts::NotBehind, 1.0, way);
             self.add(hazard, Habit::Brake, Counts::NotBehind, habits.weight, way);
         }
         if habits.pull_away > 0.0 && body.speed < limit {
@@ -235,7 +237,9 @@ impl Forecast {
     }
 
     fn add(&mut self, hazard: Hazard, habit: Habit, counts: Counts, weight: f64, way: Way) {
-        self.tracks.push(Track { hazard, habit, counts, weight, way });
+        if weight > 0.0 {
+            self.tracks.push(Track { hazard, habit, counts, weight, way });
+        }
     }
 
     /// Drives every track to the horizon and notes its poses.
@@ -286,6 +290,7 @@ impl Habit {
         match self {
             Habit::Cruise => speed,
             Habit::Comply => (speed - COMPLYING_BRAKE * time).max(limit),
+            Habit::SlowDown => slowed(speed, habits.slow_down * time.min(habits.brake_time)),
             Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
             Habit::Yield => {
                 slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))

@@ -34,9 +34,11 @@ pub struct Habits {
     /// What a cost is multiplied by if it takes an unlikely habit to come about: a sudden braking,
     /// a car that pulls away, a lane change that nothing announces. In [0, 1].
     pub weight: f64,
-    /// How hard a car ahead may suddenly brake \[m/s²\]; 0 if it never does.
+    /// How hard a car ahead often slows down \[m/s²\].
+    pub slow_down: f64,
+    /// How hard it may suddenly brake \[m/s²\].
     pub brake: f64,
-    /// For how long it does \[s\].
+    /// For how long it does either \[s\].
     pub brake_time: f64,
     /// How hard a car behind the ego brakes for it \[m/s²\].
     pub yielding_brake: f64,
@@ -89,15 +91,16 @@ const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Me
 impl RiskSpec {
     /// The numbers for a task, chosen on tuning seeds (`examples/shielded.rs`).
     pub fn for_task(task: TaskId) -> RiskSpec {
-        let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT];
+        let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT, GO];
         let spec = RiskSpec {
             horizon: 5.0,
             sample_time: 0.2,
             reach: 80.0,
-            fade: 0.2,
+            fade: 0.5,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
             habits: Habits {
                 weight: 0.5,
+                slow_down: 3.0,
                 brake: 5.0,
                 brake_time: 1.0,
                 yielding_brake: 4.0,
@@ -141,6 +144,7 @@ impl RiskSpec {
             ("margin.closing_time", margin.closing_time, 0.0, true),
             ("margin.boundary", margin.boundary, 0.0, false),
             ("habits.weight", habits.weight, 0.0, true),
+            ("habits.slow_down", habits.slow_down, 0.0, true),
             ("habits.brake", habits.brake, 0.0, true),
             ("habits.brake_time", habits.brake_time, 0.0, true),
             ("habits.yielding_brake", habits.yielding_brake, 0.0, true),
