@@ -41,15 +41,19 @@ pub enum ActionError {
         /// What it was given.
         given: String,
     },
-    /// A component that is NaN or infinite.
-    #[error("component {component} of the action is {value}")]
-    NotFinite {
+    /// A component that is NaN, infinite or beyond all measure. Within that, values outside
+    /// [-1, 1] are clipped or not, as `clip` says.
+    #[error("component {component} of the action is {value}, but has to be within [-1, 1]")]
+    Unusable {
         /// Which component.
         component: usize,
         /// What it held.
         value: f32,
     },
 }
+
+/// Components that an unclipped box still takes; upstream has no bound, and overflows.
+const USABLE: std::ops::RangeInclusive<f32> = -1e6..=1e6;
 
 /// What a meta-action asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,10 +215,10 @@ impl Controls {
                 Err(ActionError::OutOfRange { index, actions })
             }
             (Action::Point(point), _, Some(dimension)) if point.len() == dimension => {
-                match point.iter().position(|value| !value.is_finite()) {
+                match point.iter().position(|value| !USABLE.contains(value)) {
                     None => Ok(()),
                     Some(component) => {
-                        Err(ActionError::NotFinite { component, value: point[component] })
+                        Err(ActionError::Unusable { component, value: point[component] })
                     }
                 }
             }
@@ -354,7 +358,7 @@ mod tests {
         let pedals = Controls::read(&json!({"type": "ContinuousAction"})).unwrap();
         assert!(matches!(
             pedals.check(Action::Point(&[0.0, f32::NAN])),
-            Err(ActionError::NotFinite { component: 1, .. })
+            Err(ActionError::Unusable { component: 1, .. })
         ));
         assert!(pedals.check(Action::Point(&[0.0])).is_err());
         assert!(pedals.check(Action::Index(0)).is_err());

@@ -19,9 +19,15 @@ const PREDICTION_STEP: f64 = 0.25;
 type Pose = ([f64; 2], f64);
 
 /// Predicted poses, kept between looks so that a look allocates nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outlook {
     poses: Vec<[Pose; PREDICTIONS]>,
+}
+
+impl Default for Outlook {
+    fn default() -> Outlook {
+        Outlook { poses: Vec::with_capacity(64) }
+    }
 }
 
 /// Whether a look is due at the road's step number `step` (from 1) with frames of `dt` \[s\].

@@ -88,6 +88,12 @@ impl NetworkBuilder {
         }
         network.connected =
             (0..network.lanes.len() as u16).map(|id| network.lanes_seen_from(LaneId(id))).collect();
+        let nodes = 0..network.nodes.len() as u16;
+        network.paths = nodes
+            .clone()
+            .flat_map(|start| nodes.clone().map(move |goal| (NodeId(start), NodeId(goal))))
+            .map(|(start, goal)| network.find_path(start, goal))
+            .collect();
         network.atlas = Atlas::new(&network.lanes);
         network
     }
@@ -101,6 +107,7 @@ pub struct Network {
     roads: Vec<Road>,
     nodes: Vec<Node>,
     connected: Vec<Vec<(LaneId, f64)>>,
+    paths: Vec<Option<Vec<RoadId>>>,
     atlas: Atlas,
 }
 
@@ -307,7 +314,13 @@ impl Network {
     }
 
     /// The shortest chain of roads from one node to another: fewest roads, then names in order.
-    pub fn shortest_path(&self, start: NodeId, goal: NodeId) -> Option<Vec<RoadId>> {
+    pub fn shortest_path(&self, start: NodeId, goal: NodeId) -> Option<&[RoadId]> {
+        let place = usize::from(start.0) * self.nodes.len() + usize::from(goal.0);
+        self.paths.get(place)?.as_deref()
+    }
+
+    /// Breadth-first search behind [`Network::shortest_path`], done once for every pair.
+    fn find_path(&self, start: NodeId, goal: NodeId) -> Option<Vec<RoadId>> {
         let mut queue = std::collections::VecDeque::from([(start, vec![start], Vec::new())]);
         while let Some((node, visited, path)) = queue.pop_front() {
             let mut roads = self.roads_from(node).to_vec();

@@ -38,7 +38,7 @@ impl Route {
         let mut route = Route::default();
         let road = network.road_of(lane);
         route.push(Leg { road, lane: Some(network.lane_offset(lane) as u16) });
-        for road in network.shortest_path(network.end_of(road), destination).into_iter().flatten() {
+        for &road in network.shortest_path(network.end_of(road), destination).unwrap_or_default() {
             route.push(Leg { road, lane: None });
         }
         route

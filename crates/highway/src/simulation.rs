@@ -40,16 +40,17 @@ impl Simulation {
     /// An empty road.
     pub(crate) fn new(temper: Temper) -> Simulation {
         Simulation {
-            vehicles: Vec::new(),
+            // Room for the busiest crossing, so that a record number of cars costs nothing.
+            vehicles: Vec::with_capacity(64),
             ego: 0,
             model: temper.model(),
             spawn_probability: None,
             frames: 0,
             strip: Strip::default(),
             outlook: Outlook::default(),
-            pairs: Vec::new(),
-            ratio_powers: Vec::new(),
-            exponents: Vec::new(),
+            pairs: Vec::with_capacity(64),
+            ratio_powers: Vec::with_capacity(64),
+            exponents: Vec::with_capacity(64),
         }
     }
 

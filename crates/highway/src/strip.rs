@@ -3,8 +3,7 @@
 //! A strip is one road of parallel lanes along x that all begin at x = 0 (the highway). There a
 //! car's longitudinal coordinate is its x on every lane, so one list sorted by x answers who is
 //! ahead and who behind, and the closest lane follows from y alone. [`Strip::update`] brings the
-//! lists up to date once per frame; `tests/neighbours.rs` compares every answer with a search
-//! over all cars.
+//! lists up to date once per frame; a test below compares every answer with a search over all cars.
 //!
 //! **Invariants:** `by_x` lists every vehicle once, by x and then by index; `seen[i]` is the range
 //! of lanes on which a neighbour search sees vehicle `i`; `leaders[i]` is who is ahead of it on
@@ -169,4 +168,50 @@ fn lanes_seeing(car: &Vehicle, lanes: u16, length: f64) -> (u16, u16) {
     let first = if lane > 0 && (car.across + LANE_WIDTH).abs() <= reach { lane - 1 } else { lane };
     let last = if (car.across - LANE_WIDTH).abs() <= reach { lane + 1 } else { lane };
     if car.across.abs() <= reach { (first, (last + 1).min(lanes)) } else { (0, 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neighbours::{Body, Traffic};
+    use crate::random::Generator;
+    use crate::task::{Task, TaskId};
+    use crate::vehicle::Driver;
+
+    #[test]
+    fn a_strip_answers_as_a_search_over_all_cars_does() {
+        let task = Task::with_defaults(TaskId::HighwayV0);
+        let network = &task.network;
+        let mut random = Generator::seeded(9);
+        let mut strip = Strip::default();
+        for round in 0..300 {
+            let cars: Vec<Vehicle> = (0..2 + random.choice(40))
+                .map(|_| {
+                    // Coarse places on purpose, so that cars are often level with each other.
+                    let x = f64::from(random.integers(0, 60)) * 5.0 - 20.0;
+                    let y = random.uniform(-6.0, 18.0);
+                    Vehicle::new(network, Driver::Idm, [x, y], 0.0, 20.0)
+                })
+                .collect();
+            strip.mark_stale();
+            strip.update(&cars, network);
+            let by_strip = Traffic {
+                vehicles: &cars,
+                obstacles: &[],
+                network,
+                connected_lanes: false,
+                strip: Some(&strip),
+            };
+            let by_search = Traffic { strip: None, ..by_strip };
+            for (asker, car) in cars.iter().enumerate() {
+                for (lane, _) in network.lanes() {
+                    let place = format!("round {round}, car {asker}, {lane:?}");
+                    let same = |a: Option<Body>, b: Option<Body>| assert_eq!(a, b, "{place}");
+                    same(by_strip.ahead(asker, lane), by_search.ahead(asker, lane));
+                    same(by_strip.behind(asker, lane), by_search.behind(asker, lane));
+                }
+                assert_eq!(locate(car, network.lanes().len()).lane, car.lane);
+            }
+        }
+    }
 }

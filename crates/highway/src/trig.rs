@@ -27,8 +27,8 @@ fn sin_cos_far(angle: f64) -> (f64, f64) {
     // Written so that a NaN takes the standard library's way too.
     if angle.abs() <= LARGE {
         let quarters = (angle * FRAC_2_PI).round_ties_even();
-        let rest = angle - quarters * HALF_PI_HIGH - quarters * HALF_PI_MIDDLE
-            - quarters * HALF_PI_LOW;
+        let rest =
+            angle - quarters * HALF_PI_HIGH - quarters * HALF_PI_MIDDLE - quarters * HALF_PI_LOW;
         let (sin, cos) = (sin_near_zero(rest), cos_near_zero(rest));
         return match (quarters as i64) & 3 {
             0 => (sin, cos),

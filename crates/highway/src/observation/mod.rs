@@ -77,9 +77,20 @@ impl Observer {
         }
     }
 
+    /// How many bodies an observation can list.
+    fn most_bodies(&self) -> usize {
+        match self {
+            Observer::Kinematics(kinematics) => kinematics.shape()[0],
+            Observer::Grid(_) => 0,
+        }
+    }
+
     /// The number of values in an observation.
     pub fn len(&self) -> usize {
-        self.shape().iter().product()
+        match self {
+            Observer::Kinematics(kinematics) => kinematics.shape().into_iter().product(),
+            Observer::Grid(grid) => grid.shape().into_iter().product(),
+        }
     }
 
     /// Whether an observation holds nothing; it never does.
@@ -91,6 +102,8 @@ impl Observer {
     pub(crate) fn begin_episode(&self, view: &View<'_>, memory: &mut Memory) {
         let lanes = view.network.lane_count(view.network.road_of(view.ego().lane));
         memory.y_range = 4.0 * lanes as f64;
+        memory.nearest.clear();
+        memory.nearest.reserve(self.most_bodies());
     }
 
     /// Writes what the ego sees.

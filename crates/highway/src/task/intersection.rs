@@ -57,6 +57,10 @@ const WARM_UP: usize = 3;
 /// Chance that each of the first cars appears.
 const FIRST_SPAWN_PROBABILITY: f64 = 0.6;
 
+/// Where the four approaches begin, and where they reach the crossing.
+const OUTER: [&str; 4] = ["o0", "o1", "o2", "o3"];
+const INNER: [&str; 4] = ["ir0", "ir1", "ir2", "ir3"];
+
 /// The intersection's config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intersection {
@@ -107,7 +111,7 @@ impl Intersection {
         };
         fields.number("duration", &mut read.duration, "seconds above zero", above_zero)?;
         if let Some(value) = fields.take("destination") {
-            let known = value.as_str().filter(|name| ["o0", "o1", "o2", "o3"].contains(name));
+            let known = value.as_str().filter(|name| OUTER.contains(name));
             if !value.is_null() && known.is_none() {
                 return Err(fields.bad("destination", &value, "null, o0, o1, o2 or o3"));
             }
@@ -153,7 +157,8 @@ impl Intersection {
         let along = newcomer.along + 5.0 + random.standard_normal() * newcomer.position_deviation;
         let speed = 8.0 + random.standard_normal() * newcomer.speed_deviation;
         let network = &task.network;
-        let Some(approach) = network.find_lane(&format!("o{from}"), &format!("ir{from}"), 0) else {
+        let Some(approach) = network.find_lane(OUTER[from as usize], INNER[from as usize], 0)
+        else {
             return;
         };
         let lane = network.lane(approach);
@@ -163,7 +168,7 @@ impl Intersection {
             return;
         }
         let mut car = Vehicle::new(network, Driver::Idm, position, lane.heading_at(along), speed);
-        car.route = plan(network, &car, &format!("o{to}"));
+        car.route = plan(network, &car, OUTER[to as usize]);
         car.exponent = random.uniform(3.5, 4.5);
         simulation.vehicles.push(car);
     }
@@ -285,15 +290,15 @@ impl Rules for Intersection {
 
         let network = &task.network;
         let destination = match &self.destination {
-            Some(name) => name.clone(),
-            None => format!("o{}", random.integers(1, 4)),
+            Some(name) => name.as_str(),
+            None => OUTER[random.integers(1, 4) as usize],
         };
         let along = 60.0 + 5.0 * random.normal(1.0);
         let Some(approach) = network.find_lane("o0", "ir0", 0) else { return };
         let lane = network.lane(approach);
         let mut ego = task.make_ego(lane.position(along, 0.0), lane.heading_at(60.0), SPEED_LIMIT);
         if matches!(task.controls, Controls::Meta { .. }) {
-            ego.route = plan(network, &ego, &destination);
+            ego.route = plan(network, &ego, destination);
         }
         simulation.vehicles.retain(|car| norm(car.x - ego.x, car.y - ego.y) >= 20.0);
         simulation.ego = simulation.vehicles.len();

@@ -1,0 +1,83 @@
+//! Contract: a scene holds what an observer could see, and nothing else; and an ego rebuilt from
+//! it drives as the world drives the real one.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use cpss_highway::control::{drive_frame, obey};
+use cpss_highway::driver::Temper;
+use cpss_highway::{Action, Disturbance, Scene, Task, TaskId, World};
+
+#[test]
+fn other_drivers_minds_cannot_be_seen() {
+    let mut world = World::new(Task::with_defaults(TaskId::HighwayV0), 5);
+    let mut before = Scene::default();
+    before.observe(&world);
+    let hasty = Temper { headway: 0.5, politeness: 1.0, ..world.temper() };
+    world.disturb(Disturbance::Temper(hasty)).unwrap();
+    let braking = Disturbance::Braking { vehicle: 3, deceleration: 5.0, duration: 2.0 };
+    world.disturb(braking).unwrap();
+    let mut after = Scene::default();
+    after.observe(&world);
+    assert_eq!(before.others, after.others, "a change of mind shows only once the car moves");
+    assert_eq!(before.others.len(), 50);
+}
+
+#[test]
+fn the_ego_of_a_scene_drives_like_the_real_one() {
+    // Alone on the road, so that nothing else acts on it.
+    let config = serde_json::json!({"vehicles_count": 0});
+    let task = Task::new(TaskId::HighwayV0, &config).unwrap();
+    let mut world = World::new(task.clone(), 5);
+    let mut seen = vec![0.0; task.observer.len()];
+    for action in [3, 0, 2, 4, 4, 2, 1] {
+        let mut scene = Scene::default();
+        scene.observe(&world);
+        let mut ghost = scene.ego.unwrap().vehicle();
+        obey(&task, &mut ghost, Action::Index(action));
+        for _ in 0..task.frames {
+            drive_frame(&task, &mut ghost);
+        }
+        world.step(Action::Index(action), &mut seen).unwrap();
+        let real = world.ego();
+        assert!((ghost.x - real.x).abs() < 1e-9 && (ghost.y - real.y).abs() < 1e-9);
+        assert_eq!((ghost.lane, ghost.target_lane), (real.lane, real.target_lane));
+    }
+}
+
+#[test]
+fn obstacles_are_in_the_scene() {
+    let world = World::new(Task::with_defaults(TaskId::MergeV0), 1);
+    let mut scene = Scene::default();
+    scene.observe(&world);
+    assert_eq!(scene.obstacles.len(), 1);
+    assert_eq!((scene.obstacles[0].length, scene.obstacles[0].speed), (2.0, 0.0));
+}
+
+#[test]
+fn disturbances_do_what_they_say_or_are_refused_by_name() {
+    let mut world = World::new(Task::with_defaults(TaskId::HighwayV0), 5);
+    let mut seen = vec![0.0; world.task().observer.len()];
+    let undisturbed = world.clone();
+    let refuse = |world: &mut World, disturbance: Disturbance| {
+        world.disturb(disturbance).unwrap_err().to_string()
+    };
+    let ego = Disturbance::Braking { vehicle: 0, deceleration: 5.0, duration: 2.0 };
+    assert_eq!(refuse(&mut world, ego), "vehicle 0 is not a car of the traffic");
+    let never = Disturbance::SpawnProbability(f64::NAN);
+    assert_eq!(refuse(&mut world, never), "`probability` is out of range: NaN");
+    let car = world.vehicles()[1].clone();
+    let on_top =
+        Disturbance::Arrival { lane: car.lane, along: car.x, speed: 20.0, target_speed: 20.0 };
+    assert!(refuse(&mut world, on_top).starts_with("no room for a car there: vehicle 1"));
+
+    let braking = Disturbance::Braking { vehicle: 1, deceleration: 5.0, duration: 1.0 };
+    world.disturb(braking).unwrap();
+    let arrival =
+        Disturbance::Arrival { lane: car.lane, along: 3000.0, speed: 20.0, target_speed: 25.0 };
+    world.disturb(arrival).unwrap();
+    let mut twin = undisturbed;
+    world.step(Action::Index(1), &mut seen).unwrap();
+    twin.step(Action::Index(1), &mut seen).unwrap();
+    assert_eq!(world.vehicles().len(), twin.vehicles().len() + 1);
+    assert!(world.vehicles()[1].speed < twin.vehicles()[1].speed - 3.0);
+}

@@ -1,0 +1,172 @@
+//! Contract: no config and no action makes a world panic or a pose NaN. What makes no sense is
+//! refused with an error that names it.
+//!
+//! A million draws: ten thousand configs, each played for a hundred random actions at most, half of
+//! them past the end of the episode.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, ConfigError, Task, TaskId, World};
+use serde_json::{Value, json};
+
+const CONFIGS: usize = 10_000;
+const ACTIONS: usize = 100;
+
+#[test]
+fn a_million_random_configs_and_actions_do_no_harm() {
+    let threads = 2;
+    let tallies: Vec<(usize, usize)> = std::thread::scope(|scope| {
+        let halves: Vec<_> = (0..threads)
+            .map(|half| {
+                scope.spawn(move || {
+                    let mut random = Generator::seeded(4321 + half as u64);
+                    (0..CONFIGS / threads).fold((0, 0), |(built, taken), _| {
+                        let more = play_one(&mut random);
+                        (built + usize::from(more.is_some()), taken + more.unwrap_or(0))
+                    })
+                })
+            })
+            .collect();
+        halves.into_iter().map(|half| half.join().unwrap()).collect()
+    });
+    let built: usize = tallies.iter().map(|tally| tally.0).sum();
+    let taken: usize = tallies.iter().map(|tally| tally.1).sum();
+    assert!(built > CONFIGS / 10, "most configs were refused: {built}");
+    assert!(built < CONFIGS, "nothing was refused");
+    assert!(taken > CONFIGS * ACTIONS / 100, "{taken} actions");
+}
+
+/// Draws a config, and plays it if the task accepts it. Returns how many actions were taken.
+fn play_one(random: &mut Generator) -> Option<usize> {
+    let id = TaskId::ALL[random.choice(TaskId::ALL.len())];
+    let config = draw_config(random);
+    let task = Task::new(id, &config).ok()?;
+    let mut seen = vec![0.0; task.observer.len()];
+    let mut world = World::new(task.clone(), u64::from(random.integers(0, 1_000_000)));
+    let mut taken = 0;
+    let past_end = random.choice(2) == 0;
+    for _ in 0..ACTIONS {
+        let point: Vec<f32> = (0..task.controls.box_dimension().unwrap_or(0))
+            .map(|_| match random.choice(12) {
+                0 => f32::NAN,
+                1 => 1e30,
+                _ => random.uniform(-1.5, 1.5) as f32,
+            })
+            .collect();
+        let action = match task.controls.action_count() {
+            Some(count) => Action::Index(random.choice(count + 1)),
+            None => Action::Point(&point),
+        };
+        let Ok(step) = world.step(action, &mut seen) else { continue };
+        taken += 1;
+        for car in world.vehicles() {
+            let pose = [car.x, car.y, car.heading, car.speed, car.along, car.across];
+            assert!(pose.iter().all(|v| v.is_finite()), "{id:?} {config} {pose:?}");
+        }
+        assert!(seen.iter().all(|value| value.is_finite()), "{id:?} {config}");
+        assert!(step.reward.total.is_finite(), "{id:?} {config}");
+        if step.is_over() && !past_end {
+            break;
+        }
+    }
+    Some(taken)
+}
+
+/// A config of a few keys, most with values that could be meant.
+fn draw_config(random: &mut Generator) -> Value {
+    let mut config = serde_json::Map::new();
+    for _ in 0..random.choice(5) {
+        let (key, value) = match random.choice(20) {
+            0 => ("lanes_count", json!(random.integers(0, 7))),
+            1 => ("vehicles_count", json!(random.integers(0, 30))),
+            2 => ("duration", json!(random.uniform(-1.0, 40.0))),
+            3 => ("vehicles_density", json!(random.uniform(0.0, 4.0))),
+            4 => ("simulation_frequency", json!(random.integers(0, 20))),
+            5 => ("policy_frequency", json!(random.integers(0, 6))),
+            6 => ("initial_vehicle_count", json!(random.integers(0, 30))),
+            7 => ("spawn_probability", json!(random.uniform(-0.2, 1.2))),
+            8 => ("other_vehicles", json!(random.integers(0, 8))),
+            9 => ("reward_speed_range", json!([random.uniform(0.0, 20.0), 25.0])),
+            10 => ("collision_reward", json!(random.uniform(-5.0, 5.0))),
+            11 => ("neighbour_vehicles_connected_lanes", json!(random.choice(2) == 0)),
+            12 => ("observation", draw_observation(random)),
+            13 => ("offroad_terminal", json!(random.choice(2) == 0)),
+            14 => ("destination", json!(["o0", "o1", "o2", "o3", "o4"][random.choice(5)])),
+            15 => ("vehicles_count", json!(-3)),
+            _ => ("action", draw_action(random)),
+        };
+        config.insert(key.to_owned(), value);
+    }
+    // Keys of other tasks are refused, so most draws are trimmed to what the task may know.
+    Value::Object(config)
+}
+
+fn draw_action(random: &mut Generator) -> Value {
+    match random.choice(6) {
+        0 => json!({"type": "ContinuousAction", "clip": random.choice(2) == 0}),
+        1 => {
+            json!({"type": "ContinuousAction", "acceleration_range": [-20, 20], "speed_range": [-5, 60]})
+        }
+        2 => json!({"type": "DiscreteAction", "actions_per_axis": random.integers(0, 6)}),
+        3 => json!({"type": "DiscreteMetaAction", "target_speeds": [0, 15, 45]}),
+        4 => json!({"type": "DiscreteMetaAction", "lateral": false, "target_speeds": [-10, 0, 10]}),
+        _ => json!({"type": "DiscreteMetaAction", "longitudinal": random.choice(2) == 0}),
+    }
+}
+
+fn draw_observation(random: &mut Generator) -> Value {
+    let all = ["presence", "x", "y", "vx", "vy", "heading", "cos_d", "long_off", "ang_off"];
+    match random.choice(3) {
+        0 => json!({"type": "OccupancyGrid", "grid_step": [random.integers(0, 9), 4]}),
+        1 => json!({"type": "Kinematics", "features": all, "normalize": random.choice(2) == 0}),
+        _ => {
+            json!({"type": "Kinematics", "order": "shuffled", "vehicles_count": random.integers(0, 9)})
+        }
+    }
+}
+
+#[test]
+fn every_refusal_names_the_key_and_the_value() {
+    let refused = |id: TaskId, config: Value| Task::new(id, &config).unwrap_err().to_string();
+    for (id, config, words) in [
+        (TaskId::HighwayV0, json!({"lanes_count": 0}), ["lanes_count", "0"]),
+        (TaskId::HighwayV0, json!({"simulation_frequency": -15}), ["simulation_frequency", "-15"]),
+        (TaskId::HighwayV0, json!({"policy_frequency": 30}), ["policy_frequency", "30"]),
+        (TaskId::HighwayV0, json!({"vehicles_count": 999}), ["vehicles_count", "10000 m"]),
+        (TaskId::HighwayV0, json!({"vehicles_density": 0}), ["vehicles_density", "above zero"]),
+        (TaskId::HighwayV0, json!({"controlled_vehicles": 2}), ["controlled_vehicles", "2"]),
+        (TaskId::HighwayV0, json!({"duration": "long"}), ["duration", "\"long\""]),
+        (TaskId::MergeV0, json!({"lanes_count": 2}), ["lanes_count", "unknown key"]),
+        (
+            TaskId::MergeV0,
+            json!({"colision_reward": -2}),
+            ["colision_reward", "`collision_reward`"],
+        ),
+        (
+            TaskId::MergeV0,
+            json!({"action": {"target_speeds": [30, 20]}}),
+            ["action.target_speeds", "[30,20]"],
+        ),
+        (TaskId::IntersectionV0, json!({"spawn_probability": 1.5}), ["spawn_probability", "1.5"]),
+        (TaskId::IntersectionV0, json!({"destination": "home"}), ["destination", "home"]),
+        (
+            TaskId::RacetrackV0,
+            json!({"observation": {"type": "Lidar"}}),
+            ["observation.type", "Lidar"],
+        ),
+        (
+            TaskId::RacetrackV0,
+            json!({"observation": {"grid_stp": 1}}),
+            ["observation.grid_stp", "unknown key"],
+        ),
+        (TaskId::RacetrackV0, json!([1, 2]), ["config", "[1,2]"]),
+    ] {
+        let message = refused(id, config);
+        for word in words {
+            assert!(message.contains(word), "`{message}` does not say `{word}`");
+        }
+    }
+    let unknown: ConfigError = "merge-v9".parse::<TaskId>().unwrap_err();
+    assert!(unknown.to_string().contains("merge-v9") && unknown.to_string().contains("merge-v0"));
+}
