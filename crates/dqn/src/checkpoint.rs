@@ -75,6 +75,7 @@ impl<E: Env> Learner<E> {
         writer.f32s("adam.moments", &[2 * parameters[0]], &adam.moments());
         writer.f32s("loss", &[1], &[self.loss]);
         let counters = Counters {
+            seed: self.seed,
             steps: self.steps,
             updates: self.updates,
             adam_steps: adam.steps(),
@@ -135,6 +136,7 @@ impl<E: Env> Learner<E> {
             return Err(ResumeError::Inconsistent("recent"));
         }
         Ok(Learner {
+            seed: counters.seed,
             updater: Updater::from_parts(network("online")?, network("target")?, adam, spec),
             replay: read_replay(&reader, spec.buffer_size, &worlds, &counters)?,
             exploration: Generator::from_state(counters.exploration),
@@ -154,6 +156,7 @@ impl<E: Env> Learner<E> {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counters {
+    seed: u64,
     steps: u64,
     updates: u64,
     adam_steps: u64,

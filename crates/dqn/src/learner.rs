@@ -28,6 +28,7 @@ use crate::worlds::{BadWorlds, Worlds};
 #[derive(Debug)]
 pub struct Learner<E> {
     pub(crate) settings: Dqn,
+    pub(crate) seed: u64,
     pub(crate) worlds: Worlds<E>,
     pub(crate) updater: Updater,
     pub(crate) replay: Replay,
@@ -106,6 +107,7 @@ impl<E: Env> Learner<E> {
             loss: f32::NAN,
             room: Room::new(&worlds, &topology, spec.batch_size),
             settings,
+            seed,
             worlds,
         })
     }
@@ -162,6 +164,11 @@ impl<E: Env> Learner<E> {
     /// The settings of the run.
     pub fn settings(&self) -> &Dqn {
         &self.settings
+    }
+
+    /// The seed that everything random in the run follows from.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// One step of every world, and the updates that fall due.

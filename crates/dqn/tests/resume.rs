@@ -45,6 +45,7 @@ fn a_resumed_run_ends_like_one_that_never_stopped() {
         let mut stopped = start();
         advance(&mut stopped, stop);
         let mut resumed = Learner::resume(worlds(), &stopped.checkpoint()).unwrap();
+        assert_eq!(resumed.seed(), whole.seed());
         let progress = advance(&mut resumed, u64::MAX);
         // The final checkpoint is every bit of the state, so it says more than the weights alone.
         assert!(resumed.checkpoint() == whole.checkpoint(), "stopped at {stop}");
