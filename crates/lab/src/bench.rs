@@ -1,16 +1,19 @@
 //! How fast is it here?
 //!
 //! `cpss bench` drives every task with random actions, resets included, in batches of 64 worlds:
-//! on one thread, then on all. Timings differ from machine to machine; compare them within a run.
+//! on one thread, then on all. Then it times the shield, decision by decision (the clock's own
+//! cost included), and the learner's gradient step. Timings differ from machine to machine and
+//! from minute to minute: compare them within a run.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use cpss_highway::batch::{Actions, Autoreset, Batch, Buffers};
 use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId};
+use cpss_shield::{Shield, ShieldSpec, Situation};
 use serde::Serialize;
 
 /// Worlds in a batch.
@@ -44,6 +47,21 @@ pub struct Report {
     pub threads: usize,
     /// Throughput of each task.
     pub tasks: BTreeMap<&'static str, TaskReport>,
+    /// Latency of the shield.
+    pub shield: ShieldReport,
+    /// DQN updates per second: a 25-256-256-5 network, batch 32, one thread.
+    pub gradient_steps_per_second: f64,
+}
+
+/// How long the shield takes for one decision with five actions, and its settlement.
+#[derive(Debug, Serialize)]
+pub struct ShieldReport {
+    /// Half of all decisions take at most this long \[ns\].
+    pub p50_ns: u64,
+    /// 99 of 100 do \[ns\].
+    pub p99_ns: u64,
+    /// 999 of 1,000 do \[ns\].
+    pub p999_ns: u64,
 }
 
 /// Throughput of one task.
@@ -79,7 +97,14 @@ pub fn run(options: &Options) -> Result<()> {
             },
         );
     }
-    let report = Report { threads, tasks };
+    eprintln!("measuring the shield and the learner ...");
+    let update = cpss_dqn::measure_update(Duration::from_secs_f64(options.seconds));
+    let report = Report {
+        threads,
+        tasks,
+        shield: shield_latency(options.seconds)?,
+        gradient_steps_per_second: 1e6 / update.median_us,
+    };
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -92,8 +117,39 @@ pub fn run(options: &Options) -> Result<()> {
                 task.vehicle_updates_per_second
             );
         }
+        let ShieldReport { p50_ns, p99_ns, p999_ns } = report.shield;
+        println!("shield decision: p50 {p50_ns} ns, p99 {p99_ns} ns, p99.9 {p999_ns} ns");
+        println!("DQN updates/s: {:.0}", report.gradient_steps_per_second);
     }
     Ok(())
+}
+
+/// Times single decisions on costs that make the shield admit, replace and give in by turns.
+fn shield_latency(seconds: f64) -> Result<ShieldReport> {
+    let mut shield = Shield::new(ShieldSpec::new(5.0, 1000)).map_err(|e| anyhow!("{e}"))?;
+    let mut random = Generator::seeded(1);
+    let mut times = Vec::new();
+    let started = Instant::now();
+    while started.elapsed().as_secs_f64() < seconds || times.len() < 1000 {
+        for step in 0..1000 {
+            let costs: [f64; 5] = std::array::from_fn(|_| random.uniform(0.0, 0.02));
+            let moment = Situation {
+                proposal: step % 5,
+                costs: &costs,
+                preferences: &[],
+                density: random.random(),
+            };
+            let begin = Instant::now();
+            let decision = shield.judge(&moment).map_err(|e| anyhow!("{e}"))?;
+            let settled = shield.settle(decision, costs[0]).map_err(|e| anyhow!("{e}"))?;
+            times.push(begin.elapsed().as_nanos() as u64);
+            std::hint::black_box(settled);
+        }
+        std::hint::black_box(shield.reset());
+    }
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    Ok(ShieldReport { p50_ns: at(0.5), p99_ns: at(0.99), p999_ns: at(0.999) })
 }
 
 /// Steps and vehicle updates per second of a batch under random actions.
