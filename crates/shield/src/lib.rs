@@ -158,8 +158,3 @@ pub use verdict::{Reason, Verdict};
 fn usable(value: f64) -> bool {
     (0.0..f64::INFINITY).contains(&value)
 }
-
-/// The example on the README's first screen is compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
