@@ -306,6 +306,7 @@ fn set(spec: &mut RiskSpec, key: &str, value: f64) -> Result<(), String> {
         "horizon" => &mut spec.horizon,
         "sample_time" => &mut spec.sample_time,
         "reach" => &mut spec.reach,
+        "agility" => &mut spec.agility,
         "fade" => &mut spec.fade,
         "along" => &mut spec.margin.along,
         "across" => &mut spec.margin.across,

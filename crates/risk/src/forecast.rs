@@ -20,7 +20,7 @@ use cpss_highway::{Scene, Task};
 
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
-use crate::spec::Habits;
+use crate::spec::{Habits, RiskSpec};
 
 /// What the ego may come too close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,10 @@ const SAME_WAY: f64 = 0.7;
 const SLOWEST_SLOPE: f64 = 2.0;
 /// Steepest slope of a lane change \[rad\].
 const STEEPEST_SLOPE: f64 = 0.6;
+/// Distance within which every body counts, wherever it goes \[m\].
+const CLOSE_BY: f64 = 15.0;
+/// Distance beyond which an unannounced lane change leaves time to react \[m\].
+const SIDE_STEP_REACH: f64 = 30.0;
 /// Tracks for which there is room from the start.
 const USUAL_TRACKS: usize = 128;
 
@@ -109,24 +113,20 @@ impl Forecast {
         }
     }
 
-    /// Predicts all bodies within `reach` \[m\] of the ego.
+    /// Predicts all bodies that may come near the ego.
     pub(crate) fn look(
         &mut self,
         scene: &Scene,
         ego: &Body,
-        reach: f64,
-        habits: &Habits,
+        spec: &RiskSpec,
         task: &Task,
         map: &Roadmap,
     ) {
         self.tracks.clear();
         self.poses.clear();
-        let near = |body: &Body| {
-            let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
-            let squared = dx * dx + dy * dy;
-            // A NaN stays in, to be found costly.
-            squared <= reach * reach || squared.is_nan()
-        };
+        let habits = &spec.habits;
+        let span = self.looks as f64 * self.look_time;
+        let near = |body: &Body| may_come_near(body, ego, spec, span);
         for (place, body) in scene.others.iter().enumerate().filter(|(_, body)| near(body)) {
             self.add_car(Hazard::Car(place), body, ego, habits, task, map);
         }
@@ -180,6 +180,8 @@ impl Forecast {
             return self.add(hazard, Habit::Slide, Counts::Everywhere, 1.0, here);
         }
         if follows(body, ego) {
+            // Whatever the ego does there, that driver sees it and has to keep its distance; only
+            // if even braking cannot, the ego had better move on.
             return self.add(hazard, Habit::Yield, Counts::Everywhere, 1.0, here);
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
@@ -197,6 +199,7 @@ impl Forecast {
         for lane in [network.left_of(body.lane), network.right_of(body.lane)].into_iter().flatten()
         {
             let may = Some(lane) != announced
+                && distance(body, ego) < SIDE_STEP_REACH
                 && network.lane(lane).is_reachable_from(body.position)
                 && !sees_on(task, lane, ego);
             if may {
@@ -346,6 +349,7 @@ impl Way {
             .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE);
         let (sin, cos) = match lane.shape {
             // Trigonometry is most of the work here, and most cars drive straight on.
+            Shape::Straight { direction: [x, y], .. } if slope == 0.0 => (y, x),
             Shape::Straight { direction: [x, y], .. } => {
                 // For a slope this small, the chord is the arc to within a few thousandths.
                 let norm = 1.0 / (1.0 + slope * slope).sqrt();
@@ -383,6 +387,17 @@ fn drifting_to(body: &Body, network: &Network) -> Option<LaneId> {
     if sideways > 0.0 { network.right_of(body.lane) } else { network.left_of(body.lane) }
 }
 
+/// Whether a body could come near the ego within a time span \[s\].
+fn may_come_near(body: &Body, ego: &Body, spec: &RiskSpec, span: f64) -> bool {
+    let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
+    let [[vx, vy], [ego_vx, ego_vy]] = [body.velocity(), ego.velocity()];
+    let distance = dx.hypot(dy);
+    let closing = -(dx * (vx - ego_vx) + dy * (vy - ego_vy)) / distance.max(1.0);
+    let reach = spec.reach.min((closing + spec.agility).max(0.0) * span + CLOSE_BY);
+    // A NaN stays in, to be found costly.
+    distance <= reach || distance.is_nan() || reach.is_nan()
+}
+
 /// Whether a car goes the ego's way and its centre is behind the ego's.
 #[inline]
 fn is_behind(ego: &Pose, other: &Pose) -> bool {
@@ -390,8 +405,7 @@ fn is_behind(ego: &Pose, other: &Pose) -> bool {
     ego.cos * dx + ego.sin * dy < 0.0 && ego.cos * other.cos + ego.sin * other.sin > SAME_WAY
 }
 
-/// Whether a car drives behind the ego in its very path: whatever the ego does there, that driver
-/// sees it and has to keep its distance.
+/// Whether a car drives behind the ego in its very path.
 fn follows(body: &Body, ego: &Body) -> bool {
     let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
     let beside = (ego.cos * dy - ego.sin * dx).abs();
@@ -405,6 +419,11 @@ fn sees_on(task: &Task, lane: LaneId, ego: &Body) -> bool {
     let looked_at =
         if task.connected_lanes { looked_at } else { looked_at.get(..1).unwrap_or(&[]) };
     looked_at.iter().any(|(seen, _)| network.lane(*seen).sees(ego.position).is_some())
+}
+
+/// Distance between two centres \[m\].
+pub(crate) fn distance(a: &Body, b: &Body) -> f64 {
+    (a.position[0] - b.position[0]).hypot(a.position[1] - b.position[1])
 }
 
 /// Half the diagonal of a body \[m\], or a little more.

@@ -19,13 +19,13 @@
 
 use std::sync::Arc;
 
-use cpss_highway::control::{drive_frame, obey};
+use cpss_highway::control::obey;
 use cpss_highway::scene::Body;
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Scene, Task, World};
 
-use crate::forecast::{Forecast, Hazard};
-use crate::pilot::Pilot;
+use crate::forecast::{Forecast, Hazard, distance};
+use crate::pilot::{Pilot, predict_frame};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Backup, OutOfRange, RiskSpec};
@@ -139,9 +139,8 @@ impl RiskModel {
         self.assessment.conflicts.clear();
         self.assessment.density = 0.0;
         let start = scene.ego.map(|ego| {
-            let RiskSpec { reach, habits, .. } = &self.spec;
-            self.forecast.look(scene, &ego.body, *reach, habits, &self.task, &self.map);
-            self.assessment.density = density(scene, &ego.body, *reach);
+            self.forecast.look(scene, &ego.body, &self.spec, &self.task, &self.map);
+            self.assessment.density = density(scene, &ego.body, self.spec.reach);
             ego.vehicle()
         });
         for action in actions {
@@ -232,7 +231,7 @@ impl RiskModel {
         worst: &mut Worst,
     ) {
         for frame in frames {
-            drive_frame(&self.task, ego);
+            predict_frame(&self.task, ego);
             let done = frame + 1;
             if !done.is_multiple_of(self.stride) {
                 continue;
@@ -284,8 +283,4 @@ impl RiskModel {
 
 fn density(scene: &Scene, ego: &Body, reach: f64) -> f64 {
     scene.others.iter().map(|car| (1.0 - distance(car, ego) / reach).max(0.0)).sum()
-}
-
-fn distance(a: &Body, b: &Body) -> f64 {
-    (a.position[0] - b.position[0]).hypot(a.position[1] - b.position[1])
 }

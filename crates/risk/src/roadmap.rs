@@ -27,8 +27,7 @@ impl Roadmap {
             .lanes()
             .map(|(lane, _)| Exits { next: continuations(network, lane), must_move_to: None })
             .collect();
-        let goes_on =
-            |lane: LaneId| exits[lane.index()].next.iter().any(|n| joins(network, lane, *n));
+        let goes_on = |lane: LaneId| !exits[lane.index()].next.is_empty();
         let ends: Vec<Option<LaneId>> = network
             .lanes()
             .map(|(lane, _)| {
@@ -56,7 +55,8 @@ impl Roadmap {
     }
 }
 
-/// On each road that leaves the lane's end, the lane at the same place, or else the closest.
+/// On each road that leaves the lane's end, the lane at the same place, or else the closest; only
+/// those that a car which stays on the lane drives straight into.
 fn continuations(network: &Network, lane: LaneId) -> Vec<LaneId> {
     let road = network.road_of(lane);
     let end = network.lane(lane).position(network.lane(lane).length, 0.0);
@@ -68,10 +68,12 @@ fn continuations(network: &Network, lane: LaneId) -> Vec<LaneId> {
         let lanes = (0..network.lane_count(next)).filter_map(|place| network.lane_at(next, place));
         lanes.min_by(|a, b| distance(a).total_cmp(&distance(b)))
     };
-    network.roads_from(network.end_of(road)).iter().filter_map(|next| entry(*next)).collect()
+    let entries = network.roads_from(network.end_of(road)).iter().filter_map(|next| entry(*next));
+    entries.filter(|next| joins(network, lane, *next)).collect()
 }
 
-/// Whether a car that stays on `lane` drives straight into `next`.
+/// Whether a car that stays on `lane` drives straight into `next`: it may neither jump aside, as at
+/// the end of a ramp, nor turn back, as at the edge of the map.
 fn joins(network: &Network, lane: LaneId, next: LaneId) -> bool {
     let from = network.lane(lane);
     network.lane(next).distance(from.position(from.length, 0.0)) < from.width / 2.0

@@ -17,6 +17,9 @@ pub struct RiskSpec {
     pub sample_time: f64,
     /// Bodies whose centres are further than this from the ego's are left out \[m\].
     pub reach: f64,
+    /// By how much the speed at which the ego and a body approach each other may still grow
+    /// \[m/s\]; those who cannot meet within the horizon even so are left out too.
+    pub agility: f64,
     /// By how much an overlap at the horizon is cheaper than one now, in [0, 1). It makes the least
     /// costly of several bad actions the one that leaves most time.
     pub fade: f64,
@@ -94,8 +97,9 @@ impl RiskSpec {
         let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT, GO];
         let spec = RiskSpec {
             horizon: 5.0,
-            sample_time: 0.2,
+            sample_time: 1.0 / 3.0,
             reach: 80.0,
+            agility: 12.0,
             fade: 0.5,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
             habits: Habits {
@@ -110,19 +114,22 @@ impl RiskSpec {
             backups: on_lanes,
         };
         match task {
-            TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
-            // Its lanes' limit is below the speed at which cars arrive, so all of them brake.
-            TaskId::MergeV0 | TaskId::MergeV1 => {
-                RiskSpec { habits: Habits { ..spec.habits }, ..spec }
-            }
+            TaskId::HighwayV0 | TaskId::HighwayFastV0 | TaskId::MergeV0 | TaskId::MergeV1 => spec,
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
-                habits: Habits { pull_away: 2.0, ..spec.habits },
+                horizon: 6.0,
+                agility: 20.0,
+                sample_time: 0.2,
+                habits: Habits { slow_down: 1.5, pull_away: 2.0, ..spec.habits },
                 backups: vec![BRAKE, GO, HOLD],
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
                 horizon: 3.0,
+                agility: 20.0,
+                sample_time: 0.2,
                 reach: 60.0,
+                // There is no braking for whatever others might do: it would forbid passing them.
+                habits: Habits { weight: 0.0, slow_down: 1.0, ..spec.habits },
                 backups: [(0, false), (-1, false), (1, false), (0, true)]
                     .map(|(side, brakes)| Backup::Steer { side, brakes })
                     .to_vec(),
@@ -133,11 +140,12 @@ impl RiskSpec {
 
     /// Refuses numbers that make no sense.
     pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        let RiskSpec { horizon, sample_time, reach, fade, margin, habits, backups } = self;
+        let RiskSpec { horizon, sample_time, reach, agility, fade, margin, habits, backups } = self;
         for (field, value, least, zero_allowed) in [
             ("horizon", *horizon, 0.0, false),
             ("sample_time", *sample_time, 0.0, false),
             ("reach", *reach, 0.0, false),
+            ("agility", *agility, 0.0, true),
             ("fade", *fade, 0.0, true),
             ("margin.along", margin.along, 0.0, false),
             ("margin.across", margin.across, 0.0, false),
