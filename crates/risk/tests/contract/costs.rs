@@ -1,0 +1,200 @@
+//! Contract: each term of an action's cost, on scenes whose answer is known.
+
+use crate::stage::{FASTER, IDLE, LEFT, SLOWER, Stage};
+use cpss_highway::{Action, Scene, Task, TaskId, World};
+use cpss_risk::{Backup, Hazard, RiskModel, RiskSpec};
+
+#[test]
+fn an_empty_road_costs_nothing() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    let assessment = stage.model.assess(&stage.scene);
+    assert_eq!(assessment.costs, [0.0; 5]);
+    assert!(assessment.conflicts.iter().all(Option::is_none));
+    assert_eq!(assessment.density, 0.0);
+}
+
+#[test]
+fn a_car_far_ahead_at_the_same_speed_costs_nothing() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(70.0, 0.0, 0.0, 25.0);
+    assert_eq!(stage.costs(), [0.0; 5]);
+}
+
+#[test]
+fn an_overlap_in_the_coming_decision_costs_one_and_is_explained() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(12.0, 0.0, 0.0, 0.0);
+    let assessment = stage.model.assess(&stage.scene);
+    assert_eq!(assessment.costs[IDLE], 1.0);
+    assert_eq!(assessment.costs[SLOWER], 1.0);
+    let conflict = assessment.conflicts[IDLE].unwrap();
+    assert_eq!(conflict.hazard, Hazard::Car(0));
+    assert!(conflict.time <= 1.0 && conflict.clearance <= 0.0, "{conflict:?}");
+}
+
+#[test]
+fn closing_in_on_a_slower_car_costs_more_the_faster_it_is_done() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    for right in [-4.0, 0.0, 4.0, 8.0] {
+        stage.add(30.0, right, 0.0, 20.0);
+    }
+    let costs = stage.costs();
+    assert!(costs[SLOWER] < costs[IDLE] && costs[IDLE] < costs[FASTER], "{costs:?}");
+}
+
+#[test]
+fn a_way_out_to_the_side_makes_an_approach_cheaper() {
+    let mut blocked = Stage::new(TaskId::HighwayV0);
+    let mut open = Stage::new(TaskId::HighwayV0);
+    for right in [-4.0, 0.0, 4.0] {
+        blocked.add(24.0, right, 0.0, 15.0);
+    }
+    open.add(24.0, 0.0, 0.0, 15.0);
+    let (blocked, open) = (blocked.costs()[IDLE], open.costs()[IDLE]);
+    assert!(blocked > 0.5 && open < blocked, "{blocked} {open}");
+}
+
+#[test]
+fn without_a_way_out_the_same_scene_costs_more() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(24.0, 0.0, 0.0, 15.0);
+    let hold = vec![Backup::Meta([cpss_highway::action::Meta::Idle; 3])];
+    let spec = RiskSpec { backups: hold, ..RiskSpec::for_task(TaskId::HighwayV0) };
+    let mut stubborn = RiskModel::new(&stage.task, spec).unwrap();
+    assert!(stubborn.assess(&stage.scene).costs[IDLE] > stage.costs()[IDLE]);
+}
+
+#[test]
+fn moving_into_a_car_alongside_costs_one_and_staying_beside_it_nothing() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(0.0, -4.0, 0.0, 25.0);
+    let costs = stage.costs();
+    assert_eq!(costs[LEFT], 1.0);
+    assert_eq!(costs[IDLE], 0.0);
+}
+
+#[test]
+fn a_car_seen_leaving_its_lane_is_expected_in_the_next() {
+    let mut steady = Stage::new(TaskId::HighwayV0);
+    steady.add(4.0, -4.0, 0.0, 25.0);
+    let mut drifting = Stage::new(TaskId::HighwayV0);
+    drifting.add(4.0, -4.0, 0.1, 25.0);
+    assert_eq!(steady.costs()[IDLE], 0.0);
+    assert_eq!(drifting.costs()[IDLE], 1.0);
+}
+
+#[test]
+fn a_car_behind_in_the_ego_s_lane_is_expected_to_brake() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(-25.0, 0.0, 0.0, 30.0);
+    assert_eq!(stage.costs()[IDLE], 0.0);
+    let mut too_late = Stage::new(TaskId::HighwayV0);
+    too_late.add(-7.0, 0.0, 0.0, 40.0);
+    assert_eq!(too_late.costs()[IDLE], 1.0);
+}
+
+#[test]
+fn a_wreck_is_not_expected_to_yield() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.add(-8.0, 0.0, 0.0, 40.0).crashed = true;
+    assert!(stage.costs()[SLOWER] > 0.0);
+}
+
+#[test]
+fn a_sudden_braking_is_possible_but_weighs_less() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    // A row of cars at the ego's own speed: nothing happens unless somebody brakes.
+    for right in [-4.0, 0.0, 4.0, 8.0] {
+        stage.add(7.5, right, 0.0, 25.0);
+    }
+    let likely = stage.costs()[IDLE];
+    let mut spec = RiskSpec::for_task(TaskId::HighwayV0);
+    spec.habits.slow_down = 0.0;
+    let mut model = RiskModel::new(&stage.task, spec.clone()).unwrap();
+    let possible = model.assess(&stage.scene).costs[IDLE];
+    spec.habits.weight = 0.0;
+    let mut trusting = RiskModel::new(&stage.task, spec.clone()).unwrap();
+    let none = trusting.assess(&stage.scene).costs[IDLE];
+    assert!(none < possible && possible < likely, "{none} {possible} {likely}");
+    assert!(possible <= 0.5, "no more than its weight: {possible}");
+}
+
+#[test]
+fn the_cost_of_standing_cars_never_grows_with_their_distance() {
+    let mut last = f64::INFINITY;
+    let mut seen = Vec::new();
+    for distance in 0..160 {
+        let mut stage = Stage::new(TaskId::HighwayV0);
+        for right in [-4.0, 0.0, 4.0, 8.0] {
+            stage.add(6.0 + f64::from(distance), right, 0.0, 0.0);
+        }
+        let cost = stage.costs()[SLOWER];
+        assert!(cost <= last, "at {distance} m more: {cost} after {last}");
+        last = cost;
+        seen.push(cost);
+    }
+    assert!(seen[0] == 1.0 && last == 0.0);
+}
+
+#[test]
+fn the_ramp_car_is_expected_to_move_over_and_the_others_are_not() {
+    let mut stage = Stage::new(TaskId::MergeV0);
+    stage.place_ego(("b", "c", 1), 20.0, 20.0);
+    stage.add_on(("b", "c", 2), 20.0, 20.0);
+    assert!(stage.costs()[IDLE] > 0.3, "it has to leave its lane: {:?}", stage.costs());
+    let mut other_side = Stage::new(TaskId::MergeV0);
+    other_side.place_ego(("b", "c", 1), 20.0, 20.0);
+    other_side.add_on(("b", "c", 0), 20.0, 20.0);
+    assert_eq!(other_side.costs()[IDLE], 0.0);
+}
+
+#[test]
+fn a_crossing_car_costs_those_who_would_meet_it() {
+    let mut stage = Stage::new(TaskId::IntersectionV0);
+    // Both are three seconds from the middle of the crossing.
+    stage.place_ego(("o0", "ir0", 0), 82.0, 9.0);
+    stage.add_on(("o3", "ir3", 0), 82.0, 9.0);
+    let [slower, idle, faster] = stage.costs()[..] else { panic!("three actions") };
+    assert_eq!(slower, 0.0);
+    assert!(faster >= slower && idle >= slower);
+    let mut late = Stage::new(TaskId::IntersectionV0);
+    late.place_ego(("o0", "ir0", 0), 96.0, 9.0);
+    late.add_on(("o3", "ir3", 0), 96.0, 9.0);
+    assert!(late.costs()[2] > 0.5, "{:?}", late.costs());
+}
+
+#[test]
+fn steering_off_the_road_costs_one() {
+    let mut stage = Stage::new(TaskId::RacetrackV0);
+    stage.place_ego(("a", "b", 0), 30.0, 10.0);
+    let ego = stage.scene.ego.as_mut().unwrap();
+    // Half a metre from the left edge, and pointing at it.
+    (ego.body.position[1], ego.body.across) = (-2.0, -2.0);
+    (ego.body.heading, ego.body.cos, ego.body.sin) = (-0.3, 0.3_f64.cos(), -(0.3_f64.sin()));
+    let assessment = stage.model.assess(&stage.scene);
+    assert_eq!(assessment.costs[0], 1.0, "hard left");
+    assert_eq!(assessment.conflicts[0].unwrap().hazard, Hazard::Boundary);
+    assert!(assessment.costs[4] < 1.0, "hard right: {:?}", assessment.costs);
+}
+
+#[test]
+fn candidate_points_of_a_box_are_judged_in_order() {
+    let task = Task::with_defaults(TaskId::RacetrackV0);
+    let mut model = RiskModel::new(&task, RiskSpec::for_task(task.id)).unwrap();
+    let mut scene = Scene::default();
+    scene.observe(&World::new(task, 3));
+    scene.others.clear();
+    let points: [&[f32]; 3] = [&[0.0], &[f32::NAN], &[0.1, 0.2]];
+    let costs = &model.assess_each(&scene, points.map(Action::Point)).costs;
+    assert_eq!(costs[..], [0.0, 1.0, 1.0], "straight on, and two that are no actions");
+    assert!(model.assess(&scene).costs.is_empty(), "a box has no list of actions");
+}
+
+#[test]
+fn a_scene_without_an_ego_costs_one_throughout() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.scene = Scene::default();
+    assert_eq!(stage.costs(), [1.0; 5]);
+    assert_eq!(stage.model.realised_cost(&stage.scene), 1.0);
+    assert_eq!(stage.model.min_distance(&stage.scene), None);
+}
