@@ -17,15 +17,17 @@
 //! **Absent on purpose:** other drivers' plans, timers and parameters, which a [`Scene`] does not
 //! hold; thresholds and choices, which belong to the shield.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use cpss_highway::action::Controls;
 use cpss_highway::control::obey;
 use cpss_highway::scene::Body;
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
-use crate::pilot::{Pilot, predict_frame};
+use crate::pilot::{Pilot, predict};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Backup, OutOfRange, RiskSpec};
@@ -41,6 +43,8 @@ pub struct RiskModel {
     stride: usize,
     /// Frames until the horizon.
     frames: usize,
+    /// Steps per look while escaping: fewer than frames where the ego allows it.
+    strides: usize,
     forecast: Forecast,
     assessment: Assessment,
 }
@@ -75,6 +79,10 @@ struct Worst {
     conflict: Option<Conflict>,
 }
 
+/// The longest step in which an ego under meta-actions is predicted while escaping \[s\]: its
+/// steering, which closes in on a heading within 0.2 s, has to stay stable.
+const LONGEST_STEP: f64 = 0.17;
+
 impl RiskModel {
     /// A model for a task.
     ///
@@ -88,13 +96,19 @@ impl RiskModel {
         // Whole looks, and at least the coming decision.
         let frames = whole(spec.horizon).max(task.frames).div_ceil(stride) * stride;
         let actions = task.controls.action_count().unwrap_or(0);
+        let look_time = stride as f64 * task.frame_time;
+        let coarse = (look_time / LONGEST_STEP).ceil() as usize;
+        let is_coarse =
+            matches!(task.controls, Controls::Meta { .. }) && task.frames.is_multiple_of(stride);
+        let strides = if is_coarse { coarse.min(stride) } else { stride };
         let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
         Ok(RiskModel {
             map: Roadmap::new(&task.network),
             pilot,
             stride,
             frames,
-            forecast: Forecast::new(frames / stride, stride as f64 * task.frame_time),
+            strides,
+            forecast: Forecast::new(frames / stride, look_time),
             assessment: Assessment {
                 costs: Vec::with_capacity(actions),
                 conflicts: Vec::with_capacity(actions),
@@ -143,9 +157,12 @@ impl RiskModel {
             self.assessment.density = density(scene, &ego.body, self.spec.reach);
             ego.vehicle()
         });
+        let mut likeliest = 0;
         for action in actions {
             let judged = match &start {
-                Some(ego) if self.task.controls.check(action).is_ok() => self.judge(ego, action),
+                Some(ego) if self.task.controls.check(action).is_ok() => {
+                    self.judge(ego, action, &mut likeliest)
+                }
                 _ => Worst { cost: 1.0, conflict: None },
             };
             self.assessment.costs.push(judged.cost);
@@ -180,22 +197,28 @@ impl RiskModel {
         cars.chain(edge).min_by(f64::total_cmp)
     }
 
-    /// The cost of one action.
-    fn judge(&self, start: &Vehicle, action: Action<'_>) -> Worst {
+    /// The cost of one action. `likeliest` is the place of the backup to try first, and becomes
+    /// that of the one that worked: what saves the ego after one action often does after the next.
+    /// The order changes how soon the least cost is found, not the cost.
+    fn judge(&self, start: &Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
         let mut ego = start.clone();
         obey(&self.task, &mut ego, action);
         let mut now = Worst { cost: 0.0, conflict: None };
-        self.drive(&mut ego, 0..self.task.frames, f64::INFINITY, &mut now);
+        self.drive(&mut ego, 0..self.task.frames, &mut now);
         let mut best = Worst { cost: f64::INFINITY, conflict: None };
-        for backup in &self.spec.backups {
+        let first = *likeliest;
+        let places = 0..self.spec.backups.len();
+        for place in std::iter::once(first).chain(places.filter(|place| *place != first)) {
             if now.cost >= 1.0 {
                 break;
             }
             let mut after = now;
-            if self.escape(&ego, *backup, best.cost, &mut after) && after.cost < best.cost {
+            let backup = self.spec.backups[place];
+            if self.escape(&ego, backup, best.cost, &mut after) && after.cost < best.cost {
                 best = after;
             }
             if best.cost <= now.cost {
+                *likeliest = place;
                 break;
             }
         }
@@ -215,40 +238,50 @@ impl RiskModel {
                 return false;
             }
             let until = (frame + self.task.frames).min(self.frames);
-            self.drive(&mut ego, frame..until, bound, worst);
+            if self.strides < self.stride {
+                self.drive_coarsely(&mut ego, frame..until, worst);
+            } else {
+                self.drive(&mut ego, frame..until, worst);
+            }
             frame = until;
             step += 1;
         }
         true
     }
 
-    /// Drives the ego over some frames and notes the worst look, giving up at `bound`.
-    fn drive(
-        &self,
-        ego: &mut Vehicle,
-        frames: std::ops::Range<usize>,
-        bound: f64,
-        worst: &mut Worst,
-    ) {
+    /// Drives the ego over some frames, one by one, and notes the worst look.
+    fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, worst: &mut Worst) {
         for frame in frames {
-            predict_frame(&self.task, ego);
-            let done = frame + 1;
-            if !done.is_multiple_of(self.stride) {
-                continue;
+            predict(&self.task, ego, self.task.frame_time);
+            if (frame + 1).is_multiple_of(self.stride) {
+                self.look(ego, (frame + 1) / self.stride, worst);
             }
-            let time = done as f64 * self.task.frame_time;
-            let near =
-                self.forecast.worst_at(done / self.stride, &Pose::of_ego(ego), &self.spec.margin);
-            if let Some((proximity, hazard)) = near {
-                self.note(proximity, hazard, time, worst);
+        }
+    }
+
+    /// The same in longer steps, over frames that begin and end at looks. A way out is planned
+    /// anew at every decision, so it need not be known to the centimetre.
+    fn drive_coarsely(&self, ego: &mut Vehicle, frames: Range<usize>, worst: &mut Worst) {
+        let dt = self.task.frame_time * self.stride as f64 / self.strides as f64;
+        for look in frames.start / self.stride + 1..=frames.end / self.stride {
+            for _ in 0..self.strides {
+                predict(&self.task, ego, dt);
             }
-            if let Some(distance) = self.edge_distance(ego) {
-                let proximity = self.spec.margin.boundary_proximity(distance);
-                self.note(proximity, Hazard::Boundary, time, worst);
-            }
-            if worst.cost >= bound {
-                return;
-            }
+            self.look(ego, look, worst);
+        }
+    }
+
+    /// Notes how close the ego is to everything at a look (from 1).
+    #[inline]
+    fn look(&self, ego: &Vehicle, look: usize, worst: &mut Worst) {
+        let margin = &self.spec.margin;
+        let time = (look * self.stride) as f64 * self.task.frame_time;
+        if let Some((proximity, hazard)) = self.forecast.worst_at(look, &Pose::of_ego(ego), margin)
+        {
+            self.note(proximity, hazard, time, worst);
+        }
+        if let Some(distance) = self.edge_distance(ego) {
+            self.note(margin.boundary_proximity(distance), Hazard::Boundary, time, worst);
         }
     }
 

@@ -23,11 +23,11 @@ pub(crate) struct Pilot {
     largest_slip: f64,
 }
 
-/// Moves the predicted ego by one frame: [`drive_frame`] without looking up the closest lane where
+/// Moves the predicted ego by `dt` \[s\]: [`drive_frame`] without looking up the closest lane where
 /// nobody asks for it. An ego under meta-actions steers by the lane it aims for alone, so that lane
 /// will do, and the search is a good part of the time that a frame takes.
 #[inline]
-pub(crate) fn predict_frame(task: &Task, ego: &mut Vehicle) {
+pub(crate) fn predict(task: &Task, ego: &mut Vehicle, dt: f64) {
     if ego.driver == Driver::Raw {
         return drive_frame(task, ego);
     }
@@ -37,7 +37,7 @@ pub(crate) fn predict_frame(task: &Task, ego: &mut Vehicle) {
     ego.lane = lane;
     steer_along(ego, lane, &task.network);
     hold_speed(ego);
-    ego.advance(task.frame_time);
+    ego.advance(dt);
     (ego.along, ego.across) = task.network.lane(lane).local_coordinates(ego.position());
 }
 
@@ -153,7 +153,7 @@ mod tests {
                     obey(&task, &mut predicted, action);
                     for _ in 0..task.frames {
                         drive_frame(&task, &mut driven);
-                        predict_frame(&task, &mut predicted);
+                        predict(&task, &mut predicted, task.frame_time);
                         let gap = (driven.x - predicted.x).hypot(driven.y - predicted.y);
                         assert!(gap < 1e-9, "{} {seed} {decision}: {gap}", id.name());
                         assert!((driven.speed - predicted.speed).abs() < 1e-9);
