@@ -55,6 +55,11 @@ impl Adam {
         self.moments.iter().flat_map(|block| [block.first, block.second]).flatten().collect()
     }
 
+    /// Changes the step size from the next step on.
+    pub fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.learning_rate = learning_rate;
+    }
+
     /// Number of steps taken.
     pub(crate) fn steps(&self) -> u64 {
         self.steps

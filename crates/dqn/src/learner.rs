@@ -201,6 +201,12 @@ impl<E: Env> Learner<E> {
         if self.steps <= spec.learning_starts {
             return Ok(());
         }
+        let learning_rate = Linear {
+            initial: spec.learning_rate,
+            last: spec.learning_rate_final.unwrap_or(spec.learning_rate),
+            steps: spec.total_steps,
+        };
+        self.updater.set_learning_rate(learning_rate.at(self.steps));
         for _ in 0..rounds * spec.gradient_steps {
             self.replay.sample(&mut self.sampling, &mut self.room.batch);
             self.loss = self.updater.update(&self.room.batch)?;

@@ -1,9 +1,9 @@
-//! How often does the learner try something at random?
+//! How do exploration and the step size change over a run?
 //!
-//! [`Linear`] is Stable-Baselines3's schedule: the probability falls in a straight line from
-//! `initial` to `last` over the first `steps` steps, and stays there.
+//! [`Linear`] is Stable-Baselines3's schedule: the number goes in a straight line from `initial` to
+//! `last` over the first `steps` steps, and stays there.
 
-/// A probability that falls, or rises, along a straight line and then stays.
+/// A number that falls, or rises, along a straight line and then stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
     /// At step 0.

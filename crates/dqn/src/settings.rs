@@ -23,6 +23,9 @@ pub struct DqnSpec {
     pub activation: Activation,
     /// Adam's step size, above 0.
     pub learning_rate: f64,
+    /// Adam's step size at the end of the run, above 0, reached along a straight line; none keeps
+    /// it as it is. What the last updates do is what the policy is, so small ones make it steadier.
+    pub learning_rate_final: Option<f64>,
     /// Transitions remembered.
     pub buffer_size: usize,
     /// Steps of uniformly random actions before the first update.
@@ -59,6 +62,7 @@ impl Default for DqnSpec {
             hidden: vec![256, 256],
             activation: Activation::Relu,
             learning_rate: 5e-4,
+            learning_rate_final: None,
             buffer_size: 15_000,
             learning_starts: 200,
             batch_size: 32,
@@ -96,7 +100,11 @@ impl Dqn {
             check("hidden", width as f64, units.clone())?;
         }
         check("total_steps", spec.total_steps as f64, counts.clone())?;
-        check("learning_rate", spec.learning_rate, f64::MIN_POSITIVE..=1e3)?;
+        let rates = f64::MIN_POSITIVE..=1e3;
+        check("learning_rate", spec.learning_rate, rates.clone())?;
+        if let Some(rate) = spec.learning_rate_final {
+            check("learning_rate_final", rate, rates)?;
+        }
         check("buffer_size", spec.buffer_size as f64, 1.0..=1e8)?;
         check("learning_starts", spec.learning_starts as f64, 0.0..=1e12)?;
         check("batch_size", spec.batch_size as f64, units)?;
@@ -140,6 +148,7 @@ mod tests {
             (DqnSpec { total_steps: 0, ..spec() }, "total_steps"),
             (DqnSpec { hidden: vec![64, 0], ..spec() }, "hidden"),
             (DqnSpec { learning_rate: 0.0, ..spec() }, "learning_rate"),
+            (DqnSpec { learning_rate_final: Some(0.0), ..spec() }, "learning_rate_final"),
             (DqnSpec { buffer_size: 0, ..spec() }, "buffer_size"),
             (DqnSpec { batch_size: 0, ..spec() }, "batch_size"),
             (DqnSpec { gamma: 1.5, ..spec() }, "gamma"),

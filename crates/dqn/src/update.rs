@@ -105,6 +105,11 @@ impl Updater {
         &self.target
     }
 
+    /// Changes Adam's step size from the next update on.
+    pub fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.adam.set_learning_rate(learning_rate);
+    }
+
     pub(crate) fn adam(&self) -> &Adam {
         &self.adam
     }

@@ -28,6 +28,7 @@ fn start() -> Learner<Corridor> {
         buffer_size: 400,
         target_update_interval: 70,
         dueling: true,
+        learning_rate_final: Some(1e-5),
         ..DqnSpec::default()
     };
     Learner::new(worlds(), Dqn::new(spec).unwrap(), 9, 0..50).unwrap()
