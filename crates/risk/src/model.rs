@@ -204,7 +204,7 @@ impl RiskModel {
         let mut ego = start.clone();
         obey(&self.task, &mut ego, action);
         let mut now = Worst { cost: 0.0, conflict: None };
-        self.drive(&mut ego, 0..self.task.frames, &mut now);
+        self.drive(&mut ego, 0..self.task.frames, 1.0, &mut now);
         let mut best = Worst { cost: f64::INFINITY, conflict: None };
         let first = *likeliest;
         let places = 0..self.spec.backups.len();
@@ -239,9 +239,9 @@ impl RiskModel {
             }
             let until = (frame + self.task.frames).min(self.frames);
             if self.strides < self.stride {
-                self.drive_coarsely(&mut ego, frame..until, worst);
+                self.drive_coarsely(&mut ego, frame..until, bound, worst);
             } else {
-                self.drive(&mut ego, frame..until, worst);
+                self.drive(&mut ego, frame..until, bound, worst);
             }
             frame = until;
             step += 1;
@@ -249,9 +249,13 @@ impl RiskModel {
         true
     }
 
-    /// Drives the ego over some frames, one by one, and notes the worst look.
-    fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, worst: &mut Worst) {
+    /// Drives the ego over some frames, one by one, and notes the worst look, until it is no better
+    /// than `bound`.
+    fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, bound: f64, worst: &mut Worst) {
         for frame in frames {
+            if worst.cost >= bound {
+                return;
+            }
             predict(&self.task, ego, self.task.frame_time);
             if (frame + 1).is_multiple_of(self.stride) {
                 self.look(ego, (frame + 1) / self.stride, worst);
@@ -261,9 +265,18 @@ impl RiskModel {
 
     /// The same in longer steps, over frames that begin and end at looks. A way out is planned
     /// anew at every decision, so it need not be known to the centimetre.
-    fn drive_coarsely(&self, ego: &mut Vehicle, frames: Range<usize>, worst: &mut Worst) {
+    fn drive_coarsely(
+        &self,
+        ego: &mut Vehicle,
+        frames: Range<usize>,
+        bound: f64,
+        worst: &mut Worst,
+    ) {
         let dt = self.task.frame_time * self.stride as f64 / self.strides as f64;
         for look in frames.start / self.stride + 1..=frames.end / self.stride {
+            if worst.cost >= bound {
+                return;
+            }
             for _ in 0..self.strides {
                 predict(&self.task, ego, dt);
             }

@@ -94,7 +94,7 @@ const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Me
 impl RiskSpec {
     /// The numbers for a task, chosen on tuning seeds (`examples/shielded.rs`).
     pub fn for_task(task: TaskId) -> RiskSpec {
-        let on_lanes = vec![BRAKE, HOLD, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT, GO];
+        let on_lanes = vec![BRAKE, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT, HOLD, GO];
         let spec = RiskSpec {
             horizon: 5.0,
             sample_time: 1.0 / 3.0,
