@@ -30,6 +30,28 @@ pub(crate) struct Atlas {
     lanes: Vec<Candidate>,
 }
 
+/// Distance between the points at which a lane's surroundings are sampled \[m\].
+const SAMPLING: f64 = 0.25;
+/// How far from its ends a lane's quiet stretch stays \[m\].
+const END_CLEARANCE: f64 = 8.0;
+
+/// A stretch of a lane on which a car that is close enough to it is certainly closest to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QuietStretch {
+    /// Where it begins \[m\].
+    pub(crate) first: f64,
+    /// Where it ends \[m\].
+    pub(crate) last: f64,
+    /// How close is close enough, heading included \[m\].
+    pub(crate) bound: f64,
+}
+
+impl QuietStretch {
+    /// Nowhere.
+    pub(crate) const NONE: QuietStretch =
+        QuietStretch { first: f64::INFINITY, last: f64::NEG_INFINITY, bound: -1.0 };
+}
+
 /// A lane that could be the closest somewhere in a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
@@ -79,6 +101,34 @@ impl Atlas {
             atlas.starts.push(atlas.lanes.len() as u32);
         }
         atlas
+    }
+
+    /// Where on a straight lane no other can be closest, as long as the car keeps to it.
+    pub(crate) fn quiet_stretch(&self, lanes: &[Lane], id: usize) -> QuietStretch {
+        let lane = &lanes[id];
+        let (first, last) = (END_CLEARANCE, lane.length - END_CLEARANCE);
+        if !matches!(lane.shape, Shape::Straight { .. }) || first >= last {
+            return QuietStretch::NONE;
+        }
+        let mut bound = f64::INFINITY;
+        let steps = ((last - first) / SAMPLING).ceil() as usize;
+        for step in 0..=steps {
+            let along = first + (last - first) * step as f64 / steps as f64;
+            for side in -8..=8 {
+                let point = lane.position(along, f64::from(side) * SAMPLING);
+                let Some(candidates) = self.candidates(point) else { return QuietStretch::NONE };
+                let others = candidates.iter().filter(|other| usize::from(other.lane) != id);
+                // Lanes that are no candidates here cannot be closest, whatever the heading.
+                bound = others.fold(bound, |bound, other| bound.min(f64::from(other.least)));
+            }
+        }
+        // Between two samples a lane's distance cannot fall by more than this.
+        let bound = bound - 3.0 * SAMPLING;
+        if bound > 0.0 {
+            QuietStretch { first, last, bound: bound.min(1.5) }
+        } else {
+            QuietStretch::NONE
+        }
     }
 
     /// The lanes that could be closest to a position, nearest first; `None` off the map.
@@ -209,6 +259,38 @@ mod tests {
                 narrowed += usize::from(candidates.len() < lanes.len());
             }
             assert!(narrowed > 30_000, "{id:?}: the atlas narrows nothing");
+        }
+    }
+
+    #[test]
+    fn a_car_on_a_quiet_stretch_is_closest_to_its_lane() {
+        for id in [TaskId::MergeV0, TaskId::IntersectionV0, TaskId::RacetrackV0] {
+            let task = Task::with_defaults(id);
+            let lanes: Vec<_> = task.network.lanes().map(|(_, lane)| lane.clone()).collect();
+            let atlas = Atlas::new(&lanes);
+            let mut quiet_lanes = 0;
+            for (i, lane) in lanes.iter().enumerate() {
+                let quiet = atlas.quiet_stretch(&lanes, i);
+                quiet_lanes += usize::from(quiet.bound > 0.0);
+                for step in 0..4000 {
+                    let t = f64::from(step);
+                    let along = quiet.first + (t * 0.618_034).fract() * (quiet.last - quiet.first);
+                    let position = lane.position(along, (t * 0.754_878).fract() * 3.0 - 1.5);
+                    let heading = lane.heading_at(along) + (t * 0.569_84).fract() * 3.0 - 1.5;
+                    let distance = |lane: &Lane| {
+                        lane.distance_with_heading(position, heading, f64::INFINITY).unwrap().0
+                    };
+                    if quiet.bound > 0.0 && distance(lane) <= quiet.bound {
+                        for other in lanes.iter().enumerate().filter(|(j, _)| *j != i) {
+                            assert!(
+                                distance(other.1) > distance(lane),
+                                "{id:?} lane {i} {position:?}"
+                            );
+                        }
+                    }
+                }
+            }
+            assert!(quiet_lanes >= 1, "{id:?} has no quiet stretch");
         }
     }
 

@@ -12,6 +12,7 @@ use crate::arith::{not_zero, wrap_to_pi};
 use crate::lane::{Lane, Shape};
 use crate::power::power;
 use crate::road::{LaneId, Network};
+use crate::trig::asin;
 use crate::vehicle::{LENGTH, Vehicle};
 
 /// Gain of the speed controller \[1/s\].
@@ -41,7 +42,7 @@ pub fn steer_along(vehicle: &mut Vehicle, id: LaneId, network: &Network) {
     let lane_heading = lane.heading_at(longitudinal + vehicle.speed * PURSUIT_TIME);
     let divisor = not_zero(vehicle.speed);
     let lateral_speed = -LATERAL_GAIN * lateral;
-    let approach = (lateral_speed / divisor).clamp(-1.0, 1.0).asin().clamp(-FRAC_PI_4, FRAC_PI_4);
+    let approach = asin((lateral_speed / divisor).clamp(-1.0, 1.0)).clamp(-FRAC_PI_4, FRAC_PI_4);
     let heading_rate = HEADING_GAIN * wrap_to_pi(lane_heading + approach - vehicle.heading);
     let slip_sin = (LENGTH / 2.0 / divisor * heading_rate).clamp(-1.0, 1.0);
     // Upstream turns the slip angle into a steering angle, limits that, and turns it back. The
@@ -62,7 +63,7 @@ pub fn hold_speed(vehicle: &mut Vehicle) {
 }
 
 /// Switches to the next lane once the one aimed for ends.
-#[inline]
+#[inline(always)]
 pub fn follow_road(vehicle: &mut Vehicle, network: &Network) {
     let (along, _) = vehicle.coordinates_on(vehicle.target_lane, network);
     if network.lane(vehicle.target_lane).is_after_end(along) {

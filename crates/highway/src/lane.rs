@@ -12,7 +12,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use crate::arith::{norm, wrap_to_pi};
-use crate::trig::sin_cos;
+use crate::trig::{atan, sin_cos};
 
 /// How far before its start and past its end a lane still counts as being under a car \[m\].
 pub const END_MARGIN: f64 = 5.0;
@@ -185,7 +185,7 @@ impl Lane {
             Shape::Straight { heading, .. } => heading,
             Shape::Sine { heading, amplitude, pulsation, phase, .. } => {
                 let slope = amplitude * pulsation * sin_cos(pulsation * longitudinal + phase).1;
-                heading + slope.atan()
+                heading + atan(slope)
             }
             Shape::Circular { radius, start_phase, direction, .. } => {
                 direction * longitudinal / radius + start_phase + FRAC_PI_2 * direction

@@ -37,6 +37,8 @@ pub struct Traffic<'a> {
     pub vehicles: &'a [Vehicle],
     /// The obstacles.
     pub obstacles: &'a [Obstacle],
+    /// Where the obstacles are: lane, obstacle and longitudinal coordinate \[m\].
+    pub obstacle_places: &'a [(LaneId, usize, f64)],
     /// The lanes.
     pub network: &'a Network,
     /// Whether a search also looks along connected lanes.
@@ -104,11 +106,8 @@ impl Traffic<'_> {
             nearest = if is_nearer { (at, i) } else { nearest };
         }
         let mut found = (nearest.1 != usize::MAX).then_some(Body::Vehicle(nearest.1));
-        for (i, obstacle) in self.obstacles.iter().enumerate() {
-            if let Some(at) = lane.sees(obstacle.position)
-                && own <= at
-                && at <= nearest.0
-            {
+        for &(lane, i, at) in self.obstacle_places {
+            if lane == id && own <= at && at <= nearest.0 {
                 nearest.0 = at;
                 found = Some(Body::Obstacle(i));
             }

@@ -8,7 +8,7 @@
 //! **Invariants:** ids are dense; the lanes of one road have consecutive ids; a compiled network
 //! never changes, so worlds share it.
 
-use crate::atlas::Atlas;
+use crate::atlas::{Atlas, QuietStretch};
 use crate::lane::Lane;
 use crate::route::Route;
 
@@ -95,6 +95,9 @@ impl NetworkBuilder {
             .map(|(start, goal)| network.find_path(start, goal))
             .collect();
         network.atlas = Atlas::new(&network.lanes);
+        network.quiet = (0..network.lanes.len())
+            .map(|id| network.atlas.quiet_stretch(&network.lanes, id))
+            .collect();
         network
     }
 }
@@ -109,6 +112,7 @@ pub struct Network {
     connected: Vec<Vec<(LaneId, f64)>>,
     paths: Vec<Option<Vec<RoadId>>>,
     atlas: Atlas,
+    quiet: Vec<QuietStretch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -246,6 +250,10 @@ impl Network {
             .distance_with_heading(position, heading, f64::INFINITY)
             .unwrap_or((f64::INFINITY, 0.0, 0.0));
         let mut best = Location { lane: hint, along, across };
+        let quiet = &self.quiet[hint.index()];
+        if least <= quiet.bound && quiet.first <= along && along <= quiet.last {
+            return best;
+        }
         let mut consider = |id: u16, least: &mut f64| {
             let lane = LaneId(id);
             let found =

@@ -106,6 +106,7 @@ impl Simulation {
         Traffic {
             vehicles: &self.vehicles,
             obstacles: &task.obstacles,
+            obstacle_places: &task.obstacle_places,
             network: &task.network,
             connected_lanes: task.connected_lanes,
             strip: task.is_strip.then_some(&self.strip),

@@ -198,6 +198,7 @@ mod tests {
             let by_strip = Traffic {
                 vehicles: &cars,
                 obstacles: &[],
+                obstacle_places: &[],
                 network,
                 connected_lanes: false,
                 strip: Some(&strip),

@@ -1,9 +1,10 @@
-//! What are the sine and cosine of a heading?
+//! What are the sine and cosine of a heading, and which heading has this sine or slope?
 //!
 //! [`sin_cos`] is the standard library's to within two units in the last place (pinned by a test),
 //! without its trip through the processor's rounding mode, which costs more than the polynomials.
 //! Headings of cars are small or a few turns at most; anything large or strange goes to the
-//! standard library.
+//! standard library. [`asin`] and [`atan`] have a short way for the small arguments that lane
+//! keeping produces, and leave the rest to the standard library.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_4};
 
@@ -21,6 +22,39 @@ pub(crate) fn sin_cos(angle: f64) -> (f64, f64) {
         return (sin_near_zero(angle), cos_near_zero(angle));
     }
     sin_cos_far(angle)
+}
+
+/// Up to here the series below are exact to the last place.
+const SMALL: f64 = 0.125;
+
+/// Arcsine \[rad\].
+#[inline]
+pub(crate) fn asin(x: f64) -> f64 {
+    if x.abs() > SMALL {
+        return x.asin();
+    }
+    let s = x * x;
+    let q = s * s;
+    let a = 1.0 / 6.0 + s * (3.0 / 40.0);
+    let b = 15.0 / 336.0 + s * (105.0 / 3_456.0);
+    let c = 945.0 / 42_240.0 + s * (10_395.0 / 599_040.0);
+    let d = 135_135.0 / 9_676_800.0;
+    x + x * s * (a + q * (b + q * (c + q * d)))
+}
+
+/// Arctangent \[rad\].
+#[inline]
+pub(crate) fn atan(x: f64) -> f64 {
+    if x.abs() > SMALL {
+        return x.atan();
+    }
+    let s = x * x;
+    let q = s * s;
+    let a = -1.0 / 3.0 + s * (1.0 / 5.0);
+    let b = -1.0 / 7.0 + s * (1.0 / 9.0);
+    let c = -1.0 / 11.0 + s * (1.0 / 13.0);
+    let d = -1.0 / 15.0 + s * (1.0 / 17.0);
+    x + x * s * (a + q * (b + q * (c + q * d)))
 }
 
 fn sin_cos_far(angle: f64) -> (f64, f64) {
@@ -79,6 +113,16 @@ mod tests {
         }
         assert!(worst <= 4.5e-16, "{worst:e}");
         assert!(worst > 0.0, "this is not the standard library itself");
+    }
+
+    #[test]
+    fn the_short_ways_agree_with_the_long_ones() {
+        for i in -1000..=1000 {
+            let x = f64::from(i) * 2e-4;
+            assert!((asin(x) - x.asin()).abs() <= 2.0 * f64::EPSILON * x.abs(), "asin {x}");
+            assert!((atan(x) - x.atan()).abs() <= 2.0 * f64::EPSILON * x.abs(), "atan {x}");
+        }
+        assert!(asin(f64::NAN).is_nan() && atan(f64::NAN).is_nan());
     }
 
     #[test]

@@ -163,11 +163,11 @@ impl Rules for Merge {
     fn reward(&self, view: &View<'_>, action: Action<'_>) -> Reward {
         let ego = view.ego();
         let network = view.network;
-        let merging_lane = network.find_lane("b", "c", 2);
         let slowed: f64 = view
             .vehicles
             .iter()
-            .filter(|car| Some(car.lane) == merging_lane && car.target_speed != 0.0)
+            .filter(|car| network.lane(car.lane).forbidden && car.target_speed != 0.0)
+            .filter(|car| network.lane_name(car.lane) == ("b", "c", 2))
             .map(|car| (car.target_speed - car.speed) / car.target_speed)
             .sum();
         let crashed = f64::from(u8::from(ego.crashed));

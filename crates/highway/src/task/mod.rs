@@ -26,10 +26,11 @@ use crate::action::{Action, Controls};
 use crate::arith;
 use crate::driver::Temper;
 use crate::fields::{ConfigError, Fields};
+use crate::lane::Lane;
 use crate::neighbours::Obstacle;
 use crate::observation::{Observer, View};
 use crate::random::Generator;
-use crate::road::{Network, NetworkBuilder};
+use crate::road::{LaneId, Network, NetworkBuilder};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -195,6 +196,8 @@ pub struct Task {
     pub network: Network,
     /// Bodies without a driver.
     pub obstacles: Vec<Obstacle>,
+    /// Where they are, worked out once: lane, obstacle and longitudinal coordinate \[m\].
+    pub(crate) obstacle_places: Vec<(LaneId, usize, f64)>,
     /// What the ego may be told.
     pub controls: Controls,
     /// What the policy sees.
@@ -249,6 +252,7 @@ impl Task {
             let network = rules.network().compile();
             Ok(Arc::new(Task {
                 id,
+                obstacle_places: places_of(&rules.obstacles(), &network),
                 obstacles: rules.obstacles(),
                 controls: Controls::read(&action)?,
                 observer: Observer::read(&observation)?,
@@ -310,6 +314,16 @@ fn only_known_drivers(fields: &mut Fields) -> Result<(), ConfigError> {
         Some(value) if value != IDM => Err(fields.bad("other_vehicles_type", &value, IDM)),
         _ => Ok(()),
     }
+}
+
+/// Every lane on which a neighbour search sees an obstacle.
+fn places_of(obstacles: &[Obstacle], network: &Network) -> Vec<(LaneId, usize, f64)> {
+    let on_lane = |(id, lane): (LaneId, &Lane)| {
+        let seen = obstacles.iter().enumerate();
+        seen.filter_map(|(i, obstacle)| Some((id, i, lane.sees(obstacle.position)?)))
+            .collect::<Vec<_>>()
+    };
+    network.lanes().flat_map(on_lane).collect()
 }
 
 /// Whether all lanes are one road of parallel lanes along x that start at the same place.
