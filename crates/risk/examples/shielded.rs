@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! cargo run --release -p cpss-risk --example shielded -- [key=value ...]
-//!     task=merge-v0 policy=faster traffic=harsh episodes=200 threshold=0.2 first=1000000
+//!     task=merge-v0 policy=faster traffic=harsh episodes=200 threshold=0.3 first=1000000
 //!     show=SEED      plays that one seed step by step instead
 //! ```
 //!
@@ -71,7 +71,7 @@ struct Run {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut chosen = (TASKS.to_vec(), POLICIES.to_vec(), TRAFFICS.to_vec());
-    let (mut episodes, mut threshold, mut first, mut show) = (200, 0.2, TUNING.start, None);
+    let (mut episodes, mut threshold, mut first, mut show) = (200, 0.3, TUNING.start, None);
     let mut overrides = Vec::new();
     for argument in std::env::args().skip(1) {
         let (key, value) = argument.split_once('=').ok_or("arguments are key=value")?;

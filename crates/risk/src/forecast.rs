@@ -13,7 +13,6 @@
 //!
 //! **Absent on purpose:** others' reactions to each other, and lane changes that nothing announces.
 
-use cpss_highway::lane::Shape;
 use cpss_highway::road::{LaneId, Network};
 use cpss_highway::scene::Body;
 use cpss_highway::{Scene, Task};
@@ -21,6 +20,7 @@ use cpss_highway::{Scene, Task};
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
+use crate::way::{Habit, Way, centring, drifting_to};
 
 /// What the ego may come too close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,28 +53,6 @@ struct Track {
     way: Way,
 }
 
-/// A place on a lane, and which turn is taken at forks.
-#[derive(Clone, Copy, Debug)]
-struct Way {
-    lane: LaneId,
-    along: f64,
-    across: f64,
-    turn: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Habit {
-    Cruise,
-    /// Down to the speed limit.
-    Comply,
-    SlowDown,
-    Brake,
-    Yield,
-    PullAway,
-    /// A wreck slides to a stop, an obstacle stands.
-    Slide,
-}
-
 /// On which side of the ego a track is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
@@ -83,18 +61,8 @@ enum Counts {
     NotBehind,
 }
 
-/// Rate at which a driver closes its distance to the middle of its lane \[1/s\].
-const CENTRING_RATE: f64 = 1.0 / 0.6;
-/// Sideways speed from which a car is taken to be leaving its lane \[m/s\].
-const DRIFT_SPEED: f64 = 0.25;
-/// How hard a driver above the speed limit brakes down to it \[m/s²\].
-const COMPLYING_BRAKE: f64 = 6.0;
 /// Cosine of the angle up to which two cars go the same way.
 const SAME_WAY: f64 = 0.7;
-/// Speed that a sideways slope is measured against at standstill \[m/s\].
-const SLOWEST_SLOPE: f64 = 2.0;
-/// Steepest slope of a lane change \[rad\].
-const STEEPEST_SLOPE: f64 = 0.6;
 /// Distance within which every body counts, wherever it goes \[m\].
 const CLOSE_BY: f64 = 15.0;
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
@@ -188,8 +156,8 @@ impl Forecast {
         let limit = network.lane(body.lane).speed_limit;
         let fastest = if habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
         let span = self.looks as f64 * self.look_time;
-        for turn in 0..turns(map, network, &here, fastest * span) {
-            self.add_way(hazard, body, is_behind, habits, Way { turn, ..here }, network);
+        for turn in 0..here.turns(fastest * span, network, map) {
+            self.add_way(hazard, body, is_behind, habits, here.turning(turn), network);
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
@@ -225,7 +193,7 @@ impl Forecast {
             self.add(hazard, Habit::Yield, Counts::Behind, 1.0, way);
             return;
         }
-        let limit = network.lane(way.lane).speed_limit;
+        let limit = way.speed_limit(network);
         self.add(hazard, Habit::Cruise, Counts::Everywhere, 1.0, way);
         if body.speed > limit {
             self.add(hazard, Habit::Comply, Counts::Everywhere, 1.0, way);
@@ -248,7 +216,7 @@ impl Forecast {
     /// Drives every track to the horizon and notes its poses.
     fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
         let width = self.tracks.len();
-        let centring = (-CENTRING_RATE * self.look_time).exp();
+        let centring = centring(self.look_time);
         for place in 0..width {
             let Track { hazard, habit, way, .. } = self.tracks[place];
             let body = match hazard {
@@ -261,7 +229,7 @@ impl Forecast {
                 self.poses.resize(width * self.looks, Pose::of(body));
             }
             let half_size = [body.length / 2.0, body.width / 2.0];
-            let limit = network.lane(way.lane).speed_limit;
+            let limit = way.speed_limit(network);
             let mut way = way;
             let mut speed = body.speed;
             for look in 0..self.looks {
@@ -285,106 +253,6 @@ impl Track {
             Counts::NotBehind => !is_behind(ego, pose),
         }
     }
-}
-
-impl Habit {
-    /// The speed after `time` \[s\] of this habit.
-    fn speed_after(self, speed: f64, time: f64, limit: f64, habits: &Habits) -> f64 {
-        match self {
-            Habit::Cruise => speed,
-            Habit::Comply => (speed - COMPLYING_BRAKE * time).max(limit),
-            Habit::SlowDown => slowed(speed, habits.slow_down * time.min(habits.brake_time)),
-            Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
-            Habit::Yield => {
-                slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))
-            }
-            Habit::PullAway => (speed + habits.pull_away * time).min(limit.max(speed)),
-            Habit::Slide => speed * (-time).exp(),
-        }
-    }
-}
-
-/// A speed less a loss, down to standstill. A car that backs up goes on backing up.
-fn slowed(speed: f64, loss: f64) -> f64 {
-    if speed > 0.0 { (speed - loss).max(0.0) } else { speed }
-}
-
-impl Way {
-    /// Straight on.
-    fn of(body: &Body) -> Way {
-        Way { lane: body.lane, along: body.along, across: body.across, turn: 0 }
-    }
-
-    /// Over to another lane.
-    fn onto(lane: LaneId, body: &Body, network: &Network) -> Way {
-        let (along, across) = network.lane(lane).local_coordinates(body.position);
-        Way { lane, along, across, turn: 0 }
-    }
-
-    /// Moves on by a distance \[m\], closing in on the middle of the lane by a factor.
-    #[inline]
-    fn go(&mut self, distance: f64, centring: f64, network: &Network, map: &Roadmap) {
-        self.along += distance;
-        self.across *= centring;
-        // One change per look is enough: no lane is shorter than a look is long.
-        if self.along > network.lane(self.lane).length {
-            let next = map.after(self.lane);
-            if let Some(lane) = next.get(self.turn % next.len().max(1)) {
-                self.enter(map.must_move_to(*lane).unwrap_or(*lane), network);
-            }
-        }
-    }
-
-    fn enter(&mut self, lane: LaneId, network: &Network) {
-        let position = network.lane(self.lane).position(self.along, self.across);
-        let (along, across) = network.lane(lane).local_coordinates(position);
-        *self = Way { lane, along, across, ..*self };
-    }
-
-    #[inline]
-    fn pose(&self, speed: f64, half_size: [f64; 2], network: &Network) -> Pose {
-        let lane = network.lane(self.lane);
-        let position = lane.position(self.along, self.across);
-        let slope = (-CENTRING_RATE * self.across / speed.max(SLOWEST_SLOPE))
-            .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE);
-        let (sin, cos) = match lane.shape {
-            // Trigonometry is most of the work here, and most cars drive straight on.
-            Shape::Straight { direction: [x, y], .. } if slope == 0.0 => (y, x),
-            Shape::Straight { direction: [x, y], .. } => {
-                // For a slope this small, the chord is the arc to within a few thousandths.
-                let norm = 1.0 / (1.0 + slope * slope).sqrt();
-                ((y + slope * x) * norm, (x - slope * y) * norm)
-            }
-            _ => (lane.heading_at(self.along) + slope).sin_cos(),
-        };
-        Pose { position, cos, sin, speed, half_size }
-    }
-}
-
-/// How many ways there are at the first fork within a distance \[m\]; 1 without one.
-fn turns(map: &Roadmap, network: &Network, way: &Way, distance: f64) -> usize {
-    let mut lane = way.lane;
-    let mut left = distance + way.along;
-    loop {
-        left -= network.lane(lane).length;
-        let next = map.after(lane);
-        match next {
-            [only] if left > 0.0 => lane = *only,
-            [_, _, ..] if left > 0.0 => return next.len(),
-            _ => return 1,
-        }
-    }
-}
-
-/// The lane that a car is seen drifting to, out of its own.
-fn drifting_to(body: &Body, network: &Network) -> Option<LaneId> {
-    let heading = network.lane(body.lane).heading_at(body.along);
-    let sideways = body.speed * (body.heading - heading).sin();
-    let returns = body.across * sideways < 0.0;
-    if returns || sideways.abs() < DRIFT_SPEED {
-        return None;
-    }
-    if sideways > 0.0 { network.right_of(body.lane) } else { network.left_of(body.lane) }
 }
 
 /// Whether a body could come near the ego within a time span \[s\].

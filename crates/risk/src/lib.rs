@@ -26,8 +26,8 @@
 //! # Where things are
 //!
 //! - [`model`]: the main flow. Start there.
-//! - [`proximity`]: how close is too close. [`forecast`]: where others may be. `pilot`: how the
-//!   ego would get out. `roadmap`: where lanes lead.
+//! - [`proximity`]: how close is too close. [`forecast`]: where others may be, from `way`, how a
+//!   car gets on, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
 //! - [`spec`]: all numbers, for each task.
 //!
 //! # What is absent on purpose
@@ -41,6 +41,7 @@ mod pilot;
 pub mod proximity;
 mod roadmap;
 pub mod spec;
+mod way;
 
 pub use forecast::Hazard;
 pub use model::{Assessment, Conflict, RiskModel};

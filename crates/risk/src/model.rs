@@ -8,7 +8,10 @@
 //!   max( worst proximity in the coming decision, min over backups of the worst proximity after it )
 //! ```
 //!
-//! so that 0 means: nothing comes near now, and a way out remains.
+//! so that 0 means: nothing comes near now, and a way out remains. What lies beyond the coming
+//! decision fades with time ([`RiskSpec::fade`]), since it can still be averted; what takes an
+//! unlikely habit of another driver weighs less ([`Habits::weight`](crate::Habits::weight)). Both
+//! keep the costs of bad actions apart, so that the least of them is the one to take.
 //!
 //! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into an overlap in
 //! the coming decision costs 1; a scene without an ego costs 1 throughout; the same scene costs the
