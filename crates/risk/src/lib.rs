@@ -26,7 +26,7 @@
 //! # Where things are
 //!
 //! - [`model`]: the main flow. Start there.
-//! - [`proximity`]: how close is too close. [`forecast`]: where others may be, from `way`, how a
+//! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
 //!   car gets on, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
 //! - [`spec`]: all numbers, for each task.
 //!
@@ -35,7 +35,7 @@
 //! Another driver's target, timer, exponent, route or plan: a scene does not hold them. Learning,
 //! randomness and clocks.
 
-pub mod forecast;
+mod forecast;
 pub mod model;
 mod pilot;
 pub mod proximity;

@@ -2,7 +2,7 @@
 //!
 //! [`RiskModel::assess`] predicts the ego under each action with its own controller for one
 //! decision, then under each [`Backup`] until the horizon, among others who may do anything that
-//! [`crate::forecast`] thinks possible. An action costs
+//! `forecast` thinks possible. An action costs
 //!
 //! ```text
 //!   max( worst proximity in the coming decision, min over backups of the worst proximity after it )

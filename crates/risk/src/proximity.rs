@@ -14,7 +14,7 @@
 //! **Invariants**, each pinned by a test: the cost is in [0, 1]; it is 1 exactly when the rectangles
 //! touch or overlap; it never grows with the gap on an axis; a senseless pose (NaN) costs 1.
 //!
-//! **Absent on purpose:** time. Where the bodies will be is the business of [`crate::forecast`].
+//! **Absent on purpose:** time. Where the bodies will be is the business of `forecast`.
 
 use cpss_highway::scene::Body;
 use cpss_highway::vehicle::{LENGTH, Vehicle, WIDTH};

@@ -94,11 +94,10 @@ const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Me
 impl RiskSpec {
     /// The numbers for a task, chosen on tuning seeds (`examples/shielded.rs`).
     pub fn for_task(task: TaskId) -> RiskSpec {
-        let on_lanes = vec![BRAKE, LEFT, RIGHT, BRAKE_THEN_LEFT, BRAKE_THEN_RIGHT, HOLD, GO];
         let spec = RiskSpec {
             horizon: 5.0,
             sample_time: 1.0 / 3.0,
-            reach: 80.0,
+            reach: 150.0,
             agility: 12.0,
             fade: 0.5,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
@@ -111,7 +110,18 @@ impl RiskSpec {
                 yielding_delay: 0.2,
                 pull_away: 0.0,
             },
-            backups: on_lanes,
+            // The last two are for an ego that is given raw controls there.
+            backups: vec![
+                BRAKE,
+                LEFT,
+                RIGHT,
+                BRAKE_THEN_LEFT,
+                BRAKE_THEN_RIGHT,
+                HOLD,
+                GO,
+                Backup::Steer { side: 0, brakes: true },
+                Backup::Steer { side: 0, brakes: false },
+            ],
         };
         match task {
             TaskId::HighwayV0 | TaskId::HighwayFastV0 | TaskId::MergeV0 | TaskId::MergeV1 => spec,
@@ -141,26 +151,26 @@ impl RiskSpec {
     /// Refuses numbers that make no sense.
     pub(crate) fn check(&self) -> Result<(), OutOfRange> {
         let RiskSpec { horizon, sample_time, reach, agility, fade, margin, habits, backups } = self;
-        for (field, value, least, zero_allowed) in [
-            ("horizon", *horizon, 0.0, false),
-            ("sample_time", *sample_time, 0.0, false),
-            ("reach", *reach, 0.0, false),
-            ("agility", *agility, 0.0, true),
-            ("fade", *fade, 0.0, true),
-            ("margin.along", margin.along, 0.0, false),
-            ("margin.across", margin.across, 0.0, false),
-            ("margin.closing_time", margin.closing_time, 0.0, true),
-            ("margin.boundary", margin.boundary, 0.0, false),
-            ("habits.weight", habits.weight, 0.0, true),
-            ("habits.slow_down", habits.slow_down, 0.0, true),
-            ("habits.brake", habits.brake, 0.0, true),
-            ("habits.brake_time", habits.brake_time, 0.0, true),
-            ("habits.yielding_brake", habits.yielding_brake, 0.0, true),
-            ("habits.yielding_delay", habits.yielding_delay, 0.0, true),
-            ("habits.pull_away", habits.pull_away, 0.0, true),
-            ("backups", backups.len() as f64, 0.0, false),
+        for (field, value, zero_allowed) in [
+            ("horizon", *horizon, false),
+            ("sample_time", *sample_time, false),
+            ("reach", *reach, false),
+            ("agility", *agility, true),
+            ("fade", *fade, true),
+            ("margin.along", margin.along, false),
+            ("margin.across", margin.across, false),
+            ("margin.closing_time", margin.closing_time, true),
+            ("margin.boundary", margin.boundary, false),
+            ("habits.weight", habits.weight, true),
+            ("habits.slow_down", habits.slow_down, true),
+            ("habits.brake", habits.brake, true),
+            ("habits.brake_time", habits.brake_time, true),
+            ("habits.yielding_brake", habits.yielding_brake, true),
+            ("habits.yielding_delay", habits.yielding_delay, true),
+            ("habits.pull_away", habits.pull_away, true),
+            ("backups", backups.len() as f64, false),
         ] {
-            let in_range = value.is_finite() && (value > least || zero_allowed && value == least);
+            let in_range = value.is_finite() && (value > 0.0 || zero_allowed && value == 0.0);
             if !in_range {
                 return Err(OutOfRange { field, value });
             }

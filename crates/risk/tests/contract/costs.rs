@@ -1,6 +1,9 @@
 //! Contract: each term of an action's cost, on scenes whose answer is known.
 
 use crate::stage::{FASTER, IDLE, LEFT, SLOWER, Stage};
+use std::sync::Arc;
+
+use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_risk::{Backup, Hazard, RiskModel, RiskSpec};
 
@@ -188,6 +191,24 @@ fn candidate_points_of_a_box_are_judged_in_order() {
     let costs = &model.assess_each(&scene, points.map(Action::Point)).costs;
     assert_eq!(costs[..], [0.0, 1.0, 1.0], "straight on, and two that are no actions");
     assert!(model.assess(&scene).costs.is_empty(), "a box has no list of actions");
+}
+
+#[test]
+fn an_ego_with_raw_controls_has_ways_out_on_any_road() {
+    let config = serde_json::json!({"vehicles_count": 0, "action": {"type": "ContinuousAction"}});
+    let task = Task::new(TaskId::HighwayV0, &config).unwrap();
+    let mut model = RiskModel::new(&task, RiskSpec::for_task(task.id)).unwrap();
+    let mut scene = Scene::default();
+    scene.observe(&World::new(Arc::clone(&task), 3));
+    let position = scene.ego.unwrap().body.position;
+    let standing = [position[0] + 105.0, position[1]];
+    scene.others.push(Body::new(&task.network, standing, 0.0, 0.0, [5.0, 2.0]));
+    let (coast, accelerate): (&[f32], &[f32]) = (&[0.0, 0.0], &[1.0, 0.0]);
+    let costs = &model.assess_each(&scene, [coast, accelerate].map(Action::Point)).costs;
+    // At 25 m/s and 5 m/s² a stop takes 62.5 m: there is room for one more second, not for more
+    // speed in it.
+    assert_eq!(costs[0], 0.0);
+    assert!(costs[1] > 0.0, "{costs:?}");
 }
 
 #[test]
