@@ -117,14 +117,16 @@ impl RiskSpec {
                 RIGHT,
                 BRAKE_THEN_LEFT,
                 BRAKE_THEN_RIGHT,
-                HOLD,
-                GO,
                 Backup::Steer { side: 0, brakes: true },
                 Backup::Steer { side: 0, brakes: false },
             ],
         };
         match task {
-            TaskId::HighwayV0 | TaskId::HighwayFastV0 | TaskId::MergeV0 | TaskId::MergeV1 => spec,
+            TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
+            // Beside a car that has to move over, staying ahead of it is a way out as well.
+            TaskId::MergeV0 | TaskId::MergeV1 => {
+                RiskSpec { backups: [&spec.backups[..], &[HOLD, GO]].concat(), ..spec }
+            }
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
                 horizon: 6.0,
                 agility: 20.0,
