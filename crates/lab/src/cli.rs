@@ -6,7 +6,8 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, rollout};
+use crate::train::quality;
+use crate::{bench, rollout, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -20,6 +21,10 @@ struct Cli {
 enum Command {
     /// Play given actions from a seed and print every state as a line of JSON
     Rollout(rollout::Options),
+    /// Train a policy and write it, with its score, to a file
+    Train(train::Options),
+    /// Score the shipped policies beside constant and random drivers
+    Policies(quality::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
 }
@@ -32,6 +37,8 @@ enum Command {
 pub fn run() -> Result<()> {
     match Cli::parse().command {
         Command::Rollout(options) => rollout::run(&options),
+        Command::Train(options) => train::run(&options),
+        Command::Policies(options) => quality::run(&options),
         Command::Bench(options) => bench::run(&options),
     }
 }

@@ -4,4 +4,6 @@
 
 pub mod bench;
 pub mod cli;
+pub mod policy;
 pub mod rollout;
+pub mod train;

@@ -1,0 +1,280 @@
+//! Which policy drives, and what does it see?
+//!
+//! A policy is named by a [`PolicySource`]: `builtin:K` for the one shipped with training seed K, or
+//! a file, `.safetensors` or `.onnx`. [`PolicySource::load`] reads it and checks that it fits the
+//! task. [`policy_config`] is the one place that says in which configuration of each task a policy
+//! is trained, scored, shielded and replayed.
+//!
+//! **Invariants:** a policy of the wrong shape is refused before the first step; a configuration
+//! never touches rewards, traffic or the end of an episode, only what the ego sees and, where the
+//! task is steered freely, the list of actions a DQN needs.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use cpss_dqn::{LoadError, OnnxError, Policy, QFunction, WrongTask, load_onnx};
+use cpss_highway::{Task, TaskId};
+use serde_json::{Value, json};
+
+/// The tasks for which policies are shipped.
+pub const SHIPPED_TASKS: &[TaskId] = &[TaskId::MergeV0];
+
+/// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
+pub const SHIPPED_SEEDS: usize = 5;
+
+/// Returns the task's configuration for a policy, by highway-env's keys.
+///
+/// Where there is much traffic a policy sees a grid around the ego and not a list of cars: in a list,
+/// a car that overtakes another changes places with it, and a small network has to learn every
+/// order. `x` and `y` tell where in its cell a car stands, `on_road` where on the road the ego is.
+pub fn policy_config(id: TaskId) -> Value {
+    match id {
+        // Four others are all that are ever near, so the task's own list is enough.
+        TaskId::MergeV0 | TaskId::MergeV1 => json!({}),
+        // Cells as wide as a lane: the lane that the ego is on and two to each side of it.
+        TaskId::HighwayV0 | TaskId::HighwayFastV0 => json!({
+            "observation": {
+                "type": "OccupancyGrid",
+                "features": ["presence", "x", "vx", "vy", "on_road"],
+                "features_range": {"x": [-60, 60], "vx": [-15, 15], "vy": [-5, 5]},
+                "grid_size": [[-20, 60], [-10, 10]],
+                "grid_step": [5, 4],
+            },
+        }),
+        // The ego comes from the south, so the crossing is ahead of it at negative y. The direction
+        // of a car's destination stands for its turn signal.
+        TaskId::IntersectionV0 | TaskId::IntersectionV2 => json!({
+            "observation": {
+                "type": "OccupancyGrid",
+                "features": ["x", "y", "vx", "vy", "cos_d", "sin_d", "on_road"],
+                "features_range": {
+                    "x": [-35, 35], "y": [-40, 40], "vx": [-20, 20], "vy": [-20, 20],
+                },
+                "grid_size": [[-35, 35], [-40, 10]],
+                "grid_step": [5, 5],
+            },
+        }),
+        // Upstream's own grid; a DQN needs its steering as a list.
+        TaskId::RacetrackV0 | TaskId::RacetrackV1 => json!({
+            "action": {
+                "type": "DiscreteAction",
+                "longitudinal": false,
+                "lateral": true,
+                "actions_per_axis": 5,
+            },
+        }),
+    }
+}
+
+/// Builds the task in its [`policy_config`].
+pub fn policy_task(id: TaskId) -> Arc<Task> {
+    // The configurations are constants of this file, and a test builds every one of them.
+    Task::new(id, &policy_config(id)).expect("the policies' configurations are valid")
+}
+
+/// Where a policy comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicySource {
+    /// Shipped with this program: the one of this training seed.
+    Builtin(usize),
+    /// A file that `cpss train` wrote.
+    Safetensors(PathBuf),
+    /// A Q-network in ONNX.
+    Onnx(PathBuf),
+}
+
+/// A policy that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// Words that name no policy.
+    #[error("`{0}` is no policy: give builtin:K, FILE.safetensors or FILE.onnx")]
+    Unknown(String),
+    /// A shipped policy that does not exist.
+    #[error(
+        "there is no policy builtin:{seed} for {env}: shipped are builtin:0 to builtin:4 for {}; \
+         `cpss train` makes others",
+        shipped_task_names()
+    )]
+    NotShipped {
+        /// The task.
+        env: &'static str,
+        /// The training seed.
+        seed: usize,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read the policy {path}: {error}")]
+    Read {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A `safetensors` file that is not a policy.
+    #[error("{path}: {error}")]
+    Safetensors {
+        /// The policy's name.
+        path: String,
+        /// What is wrong with it.
+        error: LoadError,
+    },
+    /// An ONNX file that cannot be run.
+    #[error("{path}: {error}")]
+    Onnx {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: OnnxError,
+    },
+    /// A policy of another shape.
+    #[error("{path}: {error}")]
+    WrongTask {
+        /// The policy's name.
+        path: String,
+        /// Both shapes.
+        error: WrongTask,
+    },
+}
+
+impl PolicySource {
+    /// Reads the policy and checks that it fits the task.
+    ///
+    /// # Errors
+    ///
+    /// If it does not exist, cannot be read, is damaged, or has another shape than the task.
+    pub fn load(&self, task: &Task) -> Result<Box<dyn QFunction>, PolicyError> {
+        let policy: Box<dyn QFunction> = match self {
+            PolicySource::Builtin(seed) => Box::new(shipped(task.id, *seed)?),
+            PolicySource::Safetensors(path) => Box::new(parse(&self.to_string(), &read(path)?)?),
+            PolicySource::Onnx(path) => load_onnx(&read(path)?)
+                .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
+        };
+        let actions = task.controls.action_count().unwrap_or(0);
+        policy
+            .check_task(task.observer.len(), actions)
+            .map_err(|error| PolicyError::WrongTask { path: self.to_string(), error })?;
+        Ok(policy)
+    }
+}
+
+impl FromStr for PolicySource {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<PolicySource, PolicyError> {
+        let unknown = || PolicyError::Unknown(text.to_owned());
+        if let Some(seed) = text.strip_prefix("builtin:") {
+            return seed.parse().map(PolicySource::Builtin).map_err(|_| unknown());
+        }
+        let path = PathBuf::from(text);
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("safetensors") => Ok(PolicySource::Safetensors(path)),
+            Some("onnx") => Ok(PolicySource::Onnx(path)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl std::fmt::Display for PolicySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PolicySource::Builtin(seed) => write!(f, "builtin:{seed}"),
+            PolicySource::Safetensors(path) | PolicySource::Onnx(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Returns the shipped policy of a task and training seed, with its card.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn shipped(id: TaskId, seed: usize) -> Result<Policy, PolicyError> {
+    let bytes = shipped_bytes(id)
+        .and_then(|all| all.get(seed).copied())
+        .ok_or(PolicyError::NotShipped { env: id.name(), seed })?;
+    parse(&format!("builtin:{seed} of {}", id.name()), bytes)
+}
+
+/// The shipped files of a task, by training seed.
+fn shipped_bytes(id: TaskId) -> Option<[&'static [u8]; SHIPPED_SEEDS]> {
+    macro_rules! files {
+        ($task:literal) => {
+            [
+                include_bytes!(concat!("../../../policies/", $task, "/0.safetensors")),
+                include_bytes!(concat!("../../../policies/", $task, "/1.safetensors")),
+                include_bytes!(concat!("../../../policies/", $task, "/2.safetensors")),
+                include_bytes!(concat!("../../../policies/", $task, "/3.safetensors")),
+                include_bytes!(concat!("../../../policies/", $task, "/4.safetensors")),
+            ]
+        };
+    }
+    match id {
+        TaskId::MergeV0 => Some(files!("merge-v0")),
+        _ => None,
+    }
+}
+
+fn shipped_task_names() -> String {
+    SHIPPED_TASKS.iter().map(|id| id.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn read(path: &PathBuf) -> Result<Vec<u8>, PolicyError> {
+    std::fs::read(path).map_err(|error| PolicyError::Read { path: path.clone(), error })
+}
+
+fn parse(path: &str, bytes: &[u8]) -> Result<Policy, PolicyError> {
+    Policy::from_bytes(bytes)
+        .map_err(|error| PolicyError::Safetensors { path: path.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use cpss_dqn::policy::card;
+
+    use super::*;
+
+    #[test]
+    fn every_configuration_builds_and_leaves_a_list_of_actions() {
+        for id in TaskId::ALL {
+            assert!(policy_task(id).controls.action_count().is_some(), "{}", id.name());
+        }
+    }
+
+    #[test]
+    fn every_shipped_policy_fits_its_task_and_says_what_it_is() {
+        for &id in SHIPPED_TASKS {
+            let task = policy_task(id);
+            for seed in 0..SHIPPED_SEEDS {
+                PolicySource::Builtin(seed).load(&task).unwrap();
+                let policy = shipped(id, seed).unwrap();
+                assert_eq!(policy.card()[card::ENV], id.name());
+                assert_eq!(policy.card()[card::SEED], seed.to_string());
+                assert!(policy.card().contains_key(card::SCORE));
+            }
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_not_there_or_does_not_fit_is_refused_in_words() {
+        let merge = policy_task(TaskId::MergeV0);
+        let refusal = |text: &str, task: &Task| {
+            let source = text.parse::<PolicySource>();
+            let Err(error) = source.and_then(|source| source.load(task)) else {
+                panic!("{text} was accepted");
+            };
+            error.to_string()
+        };
+        assert!(refusal("mine.zip", &merge).contains("FILE.onnx"));
+        assert!(refusal("builtin:first", &merge).contains("builtin:K"));
+        assert!(refusal("builtin:5", &merge).contains("builtin:0 to builtin:4"));
+        assert!(refusal("absent.onnx", &merge).contains("absent.onnx"));
+        assert!(refusal("builtin:0", &policy_task(TaskId::MergeV1)).contains("merge-v1"));
+
+        let other = Task::new(
+            TaskId::MergeV0,
+            &json!({"observation": {"type": "Kinematics", "vehicles_count": 2}}),
+        )
+        .unwrap();
+        assert!(refusal("builtin:0", &other).contains("but the task gives 10 numbers"));
+    }
+}

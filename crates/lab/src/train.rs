@@ -1,0 +1,274 @@
+//! How is a policy made?
+//!
+//! `cpss train` runs the learner of `cpss_dqn` in worlds of `cpss_highway`, scores the result and
+//! writes one file that says of itself how it was made. Start at [`run`].
+//!
+//! | file | question |
+//! |---|---|
+//! | [`driving`] | how does a world look to the learner? |
+//! | [`settings`] | with which settings? |
+//! | [`journal`] | what is shown on the way, and what is left behind? |
+//! | [`mod@score`] | how good is it? |
+//! | [`quality`] | how good are all that are shipped? (`cpss policies`) |
+//!
+//! **Invariants:** the same task, seed and settings give the same file, byte for byte, on the same
+//! machine, whether the run was stopped and resumed or not; episodes come from [`TRAINING_SEEDS`]
+//! alone, so no seed of tuning or reporting is ever learned from.
+
+pub mod driving;
+pub mod journal;
+pub mod quality;
+pub mod score;
+pub mod settings;
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use cpss_dqn::policy::card;
+use cpss_dqn::{Learner, Policy};
+use cpss_highway::{Task, TaskId};
+use serde::Serialize;
+
+use self::driving::Driving;
+use self::journal::{Journal, RunFiles, write_whole};
+use self::score::{Driver, SCORE_SEED, Score, score};
+use self::settings::{TrainSettings, read_settings, shipped_settings};
+use crate::policy::{policy_config, policy_task};
+
+/// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
+pub const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
+
+/// Options of `cpss train`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Beside --out FILE.safetensors stand FILE.csv (the log), FILE.tensorboard/ (for `tensorboard --logdir`)
+and, while a run is stopped, FILE.checkpoint. The same task, seed and settings give the same file
+again, byte for byte, on the same machine.
+
+Examples:
+  cpss train --env merge-v0 --seed 0 --out merge.safetensors
+  cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000
+  cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000 --resume   (after Ctrl-C)
+  cpss train --env racetrack-v0 --seed 1 --out mine.safetensors --settings mine.toml
+
+A settings file lists what differs from highway-env's own DQN script (see policies/*/settings.toml):
+  worlds = 8
+  [dqn]
+  total_steps = 100000
+  gamma = 0.95
+  double = true")]
+pub struct Options {
+    /// Task to learn, by highway-env's id, such as merge-v0
+    #[arg(long)]
+    pub env: TaskId,
+    /// Training seed: weights, exploration and episodes all follow from it
+    #[arg(long)]
+    pub seed: u64,
+    /// Where the policy goes, a .safetensors file
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Environment steps of the whole run, in place of the settings' own number
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Settings from a TOML file, in place of the task's shipped ones
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+    /// Go on from the checkpoint that a stopped run has left
+    #[arg(long)]
+    pub resume: bool,
+    /// Stop at this step as Ctrl-C would, leaving a checkpoint (for jobs with a time limit)
+    #[arg(long, value_name = "STEP")]
+    pub pause_at: Option<u64>,
+    /// Episodes to score the finished policy on
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=500_000))]
+    pub score_episodes: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    env: &'static str,
+    seed: u64,
+    out: &'a PathBuf,
+    steps: u64,
+    /// Time in the learner since the start or the latest resumption \[s\].
+    seconds: f64,
+    /// Environment steps in that time.
+    steps_per_second: f64,
+    score: Score,
+}
+
+/// Runs `cpss train`.
+///
+/// # Errors
+///
+/// If the settings, the output or the checkpoint cannot be used, if training diverges, or if it
+/// was stopped: then the message says how to go on.
+pub fn run(options: &Options) -> Result<()> {
+    let settings = settings_of(options)?;
+    let files = RunFiles::beside(&options.out)?;
+    let task = policy_task(options.env);
+    let mut learner = learner(options, &files, &settings, &task)?;
+    let mut journal = Journal::open(&files, &learner.progress())?;
+    let interrupted = interruption()?;
+
+    let first = learner.progress().steps;
+    let until = options.pause_at.unwrap_or(u64::MAX);
+    let mut noted = Ok(());
+    let start = Instant::now();
+    let progress = learner.run(until.saturating_sub(first), &mut |progress| {
+        noted = journal.note(progress);
+        if noted.is_err() || interrupted.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+
+    if !learner.is_complete() {
+        write_whole(&files.checkpoint, &learner.checkpoint())?;
+    }
+    noted.and_then(|()| journal.close()).context("cannot write the logs")?;
+    if !learner.is_complete() {
+        bail!(
+            "stopped at step {} of {}; the run is saved in {}: give the same command with --resume \
+             to go on",
+            progress.steps,
+            progress.total_steps,
+            files.checkpoint.display()
+        );
+    }
+    let report = Report {
+        env: options.env.name(),
+        seed: options.seed,
+        out: &options.out,
+        steps: progress.steps,
+        seconds,
+        steps_per_second: (progress.steps - first) as f64 / seconds,
+        score: finish(options, &files, &settings, &task, &learner)?,
+    };
+    report.print(options.json)
+}
+
+/// The settings that the options ask for, checked.
+fn settings_of(options: &Options) -> Result<TrainSettings> {
+    let mut spec = match &options.settings {
+        Some(path) => read_settings(path)?,
+        None => shipped_settings(options.env),
+    };
+    if let Some(steps) = options.steps {
+        spec.dqn.total_steps = steps;
+    }
+    TrainSettings::new(spec).context("the settings are unusable")
+}
+
+/// A learner at the start of its run, or where the checkpoint has left it.
+fn learner(
+    options: &Options,
+    files: &RunFiles,
+    settings: &TrainSettings,
+    task: &Arc<Task>,
+) -> Result<Learner<Driving>> {
+    let world = Driving::new(task).context("a DQN needs a task with a list of actions")?;
+    let worlds = vec![world; settings.worlds];
+    let path = files.checkpoint.display();
+    if !options.resume {
+        ensure!(
+            !files.checkpoint.exists(),
+            "{path} holds a run that was stopped: go on with --resume, or delete it to start again"
+        );
+        return Ok(Learner::new(worlds, settings.dqn.clone(), options.seed, TRAINING_SEEDS)?);
+    }
+    let bytes = std::fs::read(&files.checkpoint)
+        .with_context(|| format!("cannot read the checkpoint {path}"))?;
+    let learner = Learner::resume(worlds, &bytes)
+        .with_context(|| format!("cannot go on from {path} in {}", options.env.name()))?;
+    ensure!(
+        learner.seed() == options.seed,
+        "{path} is a run of seed {}, but --seed is {}",
+        learner.seed(),
+        options.seed
+    );
+    ensure!(
+        learner.settings() == &settings.dqn,
+        "{path} was begun with other settings: give the --steps and --settings it was begun with"
+    );
+    Ok(learner)
+}
+
+/// Scores the learned policy, writes it with its card, and clears the checkpoint away.
+fn finish(
+    options: &Options,
+    files: &RunFiles,
+    settings: &TrainSettings,
+    task: &Arc<Task>,
+    learner: &Learner<Driving>,
+) -> Result<Score> {
+    let plain = Policy::new(learner.network().clone(), BTreeMap::new());
+    let score = score(task, &Driver::Greedy(plain), SCORE_SEED, options.score_episodes)?;
+    let entries = [
+        (card::ENV, options.env.name().to_owned()),
+        (card::SEED, options.seed.to_string()),
+        (card::STEPS, learner.progress().steps.to_string()),
+        (card::SETTINGS, serde_json::to_string(settings.dqn.spec())?),
+        (card::SCORE, serde_json::to_string(&score)?),
+        ("worlds", settings.worlds.to_string()),
+        ("config", policy_config(options.env).to_string()),
+    ];
+    let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
+    write_whole(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
+    if files.checkpoint.exists() {
+        std::fs::remove_file(&files.checkpoint)
+            .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
+    }
+    Ok(score)
+}
+
+/// A flag that the first Ctrl-C sets; a second one ends the process at once.
+fn interruption() -> Result<Arc<AtomicBool>> {
+    /// What a shell reports for a process that Ctrl-C has ended.
+    const INTERRUPTED: i32 = 130;
+    let flag = Arc::new(AtomicBool::new(false));
+    let shared = Arc::clone(&flag);
+    ctrlc::set_handler(move || {
+        if shared.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    Ok(flag)
+}
+
+impl Report<'_> {
+    fn print(&self, json: bool) -> Result<()> {
+        if json {
+            println!("{}", serde_json::to_string_pretty(self)?);
+            return Ok(());
+        }
+        let Report { env, seed, out, steps, seconds, steps_per_second, score } = self;
+        println!(
+            "{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s"
+        );
+        println!(
+            "return {:.2}, crashed {:.1} %, off road {:.1} %, {:.1} steps, {:.1} m/s over {} episodes",
+            score.return_mean,
+            100.0 * score.crashed_rate,
+            100.0 * score.offroad_rate,
+            score.length_mean,
+            score.speed_mean,
+            score.episodes
+        );
+        println!("wrote {}", out.display());
+        Ok(())
+    }
+}

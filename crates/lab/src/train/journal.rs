@@ -1,0 +1,160 @@
+//! What does a training run leave behind, and what does it show on the way?
+//!
+//! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
+//! TensorBoard's events, and moves the progress bar.
+//!
+//! **Invariants:** a file appears whole or not at all ([`write_whole`]); the lines of the log stand
+//! at fixed steps, so a run that was stopped and resumed has the log of one that was not.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use cpss_dqn::Progress;
+use cpss_dqn::csv::CsvLog;
+use cpss_dqn::events::EventWriter;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// About as many lines as a log gets, whatever the length of the run.
+const LOG_LINES: u64 = 200;
+
+/// The files of one run: `merge.safetensors` and those beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFiles {
+    /// The policy, written when the run is complete.
+    pub policy: PathBuf,
+    /// The whole state of a run that was stopped, `merge.checkpoint`.
+    pub checkpoint: PathBuf,
+    /// Progress for a spreadsheet, `merge.csv`.
+    pub log: PathBuf,
+    /// Progress for TensorBoard, a directory, `merge.tensorboard`.
+    pub events: PathBuf,
+}
+
+impl RunFiles {
+    /// Names the files of a run whose policy goes to `policy`, and makes their directory.
+    ///
+    /// # Errors
+    ///
+    /// If the name does not end in `.safetensors`, or the directory cannot be made.
+    pub fn beside(policy: &Path) -> Result<RunFiles> {
+        ensure!(
+            policy.extension().is_some_and(|extension| extension == "safetensors"),
+            "a policy is a .safetensors file, but --out is {}",
+            policy.display()
+        );
+        let files = RunFiles {
+            policy: policy.to_owned(),
+            checkpoint: policy.with_extension("checkpoint"),
+            log: policy.with_extension("csv"),
+            events: policy.with_extension("tensorboard"),
+        };
+        // The parent of the policy is the parent of this directory, so both exist afterwards.
+        std::fs::create_dir_all(&files.events)
+            .with_context(|| format!("cannot make the directory {}", files.events.display()))?;
+        Ok(files)
+    }
+}
+
+/// Writes a file so that a reader sees all of it or the one before.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    std::fs::write(&part, bytes)
+        .and_then(|()| std::fs::rename(&part, path))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The logs and the progress bar of a run under way.
+pub struct Journal {
+    bar: ProgressBar,
+    csv: CsvLog<BufWriter<File>>,
+    events: EventWriter<BufWriter<File>>,
+    interval: u64,
+    next: u64,
+}
+
+impl Journal {
+    /// Opens the logs of a run that stands at `now`: new ones at step 0, later the old ones,
+    /// without the lines that a lost end of the run has left in them.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or written.
+    pub fn open(files: &RunFiles, now: &Progress) -> Result<Journal> {
+        let csv = open_csv(&files.log, now.steps)
+            .with_context(|| format!("cannot write the log {}", files.log.display()))?;
+        // TensorBoard joins all the files of a directory; each part of a run has one of its own.
+        let name = format!("events.out.tfevents.{:.0}.step{}", unix_time(), now.steps);
+        let events = File::create(files.events.join(name))
+            .and_then(|file| EventWriter::new(BufWriter::new(file), unix_time()))
+            .with_context(|| format!("cannot write events to {}", files.events.display()))?;
+        let bar = ProgressBar::new(now.total_steps).with_position(now.steps);
+        let template = "{bar:24} {percent:>3} %  {per_sec:>16}  {msg}  {eta} left";
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()),
+        );
+        bar.reset_eta();
+        let interval = (now.total_steps / LOG_LINES).max(1);
+        Ok(Journal { bar, csv, events, interval, next: (now.steps / interval + 1) * interval })
+    }
+
+    /// Takes note of where the run stands.
+    ///
+    /// # Errors
+    ///
+    /// If a log cannot be written.
+    pub fn note(&mut self, progress: &Progress) -> io::Result<()> {
+        if progress.steps < self.next {
+            return Ok(());
+        }
+        self.next = (progress.steps / self.interval + 1) * self.interval;
+        self.bar.set_position(progress.steps);
+        self.bar.set_message(format!(
+            "return {:.2}, crashed {:.0} %",
+            progress.return_mean,
+            100.0 * progress.crash_rate
+        ));
+        self.csv.progress(progress)?;
+        self.events.progress(unix_time(), progress)
+    }
+
+    /// Takes the bar away and brings the logs to the disk.
+    ///
+    /// # Errors
+    ///
+    /// If a log cannot be written.
+    pub fn close(self) -> io::Result<()> {
+        self.bar.finish_and_clear();
+        self.csv.into_inner().flush()?;
+        self.events.into_inner().flush()
+    }
+}
+
+/// Starts a log, or continues it after its lines up to `steps`.
+fn open_csv(path: &Path, steps: u64) -> io::Result<CsvLog<BufWriter<File>>> {
+    if steps == 0 || !path.exists() {
+        return CsvLog::new(BufWriter::new(File::create(path)?));
+    }
+    let text = std::fs::read_to_string(path)?;
+    let mut out = BufWriter::new(File::create(path)?);
+    let is_later = |line: &str| {
+        let first = line.split(',').next().unwrap_or_default();
+        first.parse::<u64>().is_ok_and(|step| step > steps)
+    };
+    for line in text.lines().filter(|line| !is_later(line)) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(CsvLog::append(out))
+}
+
+/// Seconds since 1970, for whoever reads the events.
+fn unix_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
