@@ -1,17 +1,43 @@
-"""Writes tests/golden/random.txt: numbers drawn by NumPy itself, in many orders of calls."""
+"""Writes numbers drawn by NumPy itself, in many orders of calls, for tests/random.rs.
+
+    python3 random_golden.py > ../tests/golden/random.txt
+
+One line per call: the seed, which call it was, and every number it gave as a hexadecimal float.
+The order of the calls is random and differs from seed to seed, because some calls keep half of
+their bits for a later one.
+"""
+
+import random
 
 import numpy as np
-for seed in [0,1,7,123456789,2**32-1,2**32,2**40+3]:
-    g=np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-    for r in range(300):
-        k=(r*7+seed)%8
-        if k==0: v=[g.random()]
-        elif k==1: v=[g.uniform(-5,7.5)]
-        elif k==2: v=[g.normal(1.0)]
-        elif k==3: v=[g.integers(1,4)]
-        elif k==4: v=[int(g.choice(5))]
-        elif k==5: v=g.choice(range(4),size=2,replace=False).tolist()
-        elif k==6:
-            a=np.arange(14).reshape(7,2).astype(float); g.shuffle(a); v=a[:,0].tolist()
-        else: v=[g.standard_normal()]
-        print(seed,k,*[float(x).hex() for x in v])
+
+SEEDS = [*range(90), 123456789, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40 + 3, 2**53, 2**63, 2**64 - 1]
+CALLS = 30
+
+
+def draw(generator, call):
+    if call == 0:
+        return [generator.random()]
+    if call == 1:
+        return [generator.uniform(-5, 7.5)]
+    if call == 2:
+        return [generator.normal(1.0)]
+    if call == 3:
+        return [generator.integers(1, 4)]
+    if call == 4:
+        return [generator.choice(5)]
+    if call == 5:
+        return generator.choice(range(4), size=2, replace=False)
+    if call == 6:
+        rows = np.arange(14).reshape(7, 2).astype(float)
+        generator.shuffle(rows)
+        return rows[:, 0]
+    return [generator.standard_normal()]
+
+
+for seed in SEEDS:
+    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    order = random.Random(seed)
+    for _ in range(CALLS):
+        call = order.randrange(8)
+        print(seed, call, *[float(value).hex() for value in draw(generator, call)])

@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::action::{Action, ActionError};
@@ -25,7 +24,7 @@ pub enum Autoreset {
     /// The same step resets it: its observation is the new episode's first, and the last one of
     /// the old episode is kept apart.
     SameStep,
-    /// Nothing: the caller resets.
+    /// Nothing: the caller resets; stepping a world that has ended is an error.
     Disabled,
 }
 
@@ -64,6 +63,12 @@ pub enum BatchError {
         world: usize,
         /// What is wrong with its action.
         error: ActionError,
+    },
+    /// Under [`Autoreset::Disabled`], a world that has ended and was not reset.
+    #[error("world {world} has ended: reset it before the next step")]
+    Ended {
+        /// Which world.
+        world: usize,
     },
     /// A slice of the wrong length.
     #[error("`{name}` holds {len} values, but {wanted} are needed")]
@@ -134,7 +139,8 @@ impl Batch {
         &self.worlds
     }
 
-    /// The worlds, to branch or disturb them.
+    /// The worlds, to branch or disturb them. Reset them with [`Batch::reset`], which also notes
+    /// that an ended one has begun again.
     pub fn worlds_mut(&mut self) -> &mut [World] {
         &mut self.worlds
     }
@@ -182,58 +188,27 @@ impl Batch {
     pub fn step(&mut self, actions: Actions<'_>, out: Buffers<'_>) -> Result<(), BatchError> {
         self.check(&actions, &out)?;
         let width = self.task.observer.len();
-        let chunk = self.worlds.len().div_ceil(self.threads).max(1);
-        let spare = if out.final_observations.is_empty() { 0 } else { width };
         let mut no_room: [f32; 0] = [];
-        let finals: &mut [f32] = if spare == 0 { &mut no_room } else { out.final_observations };
+        let rows = Rows {
+            first: 0,
+            worlds: &mut self.worlds,
+            ended: &mut self.ended,
+            observations: out.observations,
+            rewards: out.rewards,
+            terminated: out.terminated,
+            truncated: out.truncated,
+            finals: match self.autoreset {
+                Autoreset::SameStep => out.final_observations,
+                _ => &mut no_room,
+            },
+        };
         let autoreset = self.autoreset;
-        let Some(pool) = &self.pool else {
-            let rows = Rows {
-                first: 0,
-                worlds: &mut self.worlds,
-                ended: &mut self.ended,
-                observations: out.observations,
-                rewards: out.rewards,
-                terminated: out.terminated,
-                truncated: out.truncated,
-                finals,
-            };
-            rows.step(actions, autoreset, width);
-            return Ok(());
-        };
-        // One contiguous piece per thread: worlds stay in the cache of the core that steps them.
-        let pieces = {
-            let mut finals = finals;
-            let mut pieces = Vec::with_capacity(self.threads);
-            let parts = self
-                .worlds
-                .chunks_mut(chunk)
-                .zip(self.ended.chunks_mut(chunk))
-                .zip(out.observations.chunks_mut(chunk * width))
-                .zip(out.rewards.chunks_mut(chunk))
-                .zip(out.terminated.chunks_mut(chunk))
-                .zip(out.truncated.chunks_mut(chunk));
-            for (i, (((((worlds, ended), observations), rewards), terminated), truncated)) in
-                parts.enumerate()
-            {
-                let (own, rest) = finals.split_at_mut(spare * worlds.len());
-                finals = rest;
-                pieces.push(Rows {
-                    first: i * chunk,
-                    worlds,
-                    ended,
-                    observations,
-                    rewards,
-                    terminated,
-                    truncated,
-                    finals: own,
-                });
-            }
-            pieces
-        };
-        pool.install(|| {
-            pieces.into_par_iter().for_each(|rows| rows.step(actions, autoreset, width));
-        });
+        match &self.pool {
+            None => rows.step(actions, autoreset, width),
+            // One contiguous piece per thread: worlds stay in the cache of the core that steps
+            // them.
+            Some(pool) => pool.install(|| rows.share(actions, autoreset, width, self.threads)),
+        }
         Ok(())
     }
 
@@ -253,6 +228,11 @@ impl Batch {
                 let dimension = self.task.controls.box_dimension().unwrap_or(1);
                 check_len("actions", values.len(), count * dimension)?;
             }
+        }
+        if self.autoreset == Autoreset::Disabled
+            && let Some(world) = self.ended.iter().position(|ended| *ended)
+        {
+            return Err(BatchError::Ended { world });
         }
         for world in 0..count {
             // A world that is about to be reset ignores its action, whatever it is.
@@ -292,7 +272,46 @@ struct Rows<'a> {
     finals: &'a mut [f32],
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// Splits the rows in halves until there is one piece per thread, and steps the pieces.
+    fn share(self, actions: Actions<'_>, autoreset: Autoreset, width: usize, threads: usize) {
+        if threads <= 1 || self.worlds.len() <= 1 {
+            return self.step(actions, autoreset, width);
+        }
+        let near_threads = threads / 2;
+        let middle = self.worlds.len() * near_threads / threads;
+        let (near, far) = self.split_at(middle, width);
+        rayon::join(
+            || near.share(actions, autoreset, width, near_threads),
+            || far.share(actions, autoreset, width, threads - near_threads),
+        );
+    }
+
+    fn split_at(self, middle: usize, width: usize) -> (Rows<'a>, Rows<'a>) {
+        let (worlds, far_worlds) = self.worlds.split_at_mut(middle);
+        let (ended, far_ended) = self.ended.split_at_mut(middle);
+        let (observations, far_observations) = self.observations.split_at_mut(middle * width);
+        let (rewards, far_rewards) = self.rewards.split_at_mut(middle);
+        let (terminated, far_terminated) = self.terminated.split_at_mut(middle);
+        let (truncated, far_truncated) = self.truncated.split_at_mut(middle);
+        let cut = if self.finals.is_empty() { 0 } else { middle * width };
+        let (finals, far_finals) = self.finals.split_at_mut(cut);
+        let first = self.first;
+        (
+            Rows { first, worlds, ended, observations, rewards, terminated, truncated, finals },
+            Rows {
+                first: first + middle,
+                worlds: far_worlds,
+                ended: far_ended,
+                observations: far_observations,
+                rewards: far_rewards,
+                terminated: far_terminated,
+                truncated: far_truncated,
+                finals: far_finals,
+            },
+        )
+    }
+
     fn step(self, actions: Actions<'_>, autoreset: Autoreset, width: usize) {
         let dimension = match actions {
             Actions::Indices(_) => 0,

@@ -2,7 +2,7 @@
 //!
 //! Drift enters through one door, [`World::disturb`]: traffic's temper, how often cars appear, one
 //! more car, one car braking hard. Everything else about a running world is closed. A world that
-//! is never disturbed is upstream's, bit for bit.
+//! is never disturbed is upstream's, as closely as `tests/golden.rs` says.
 
 use crate::driver::Temper;
 use crate::road::LaneId;
@@ -129,6 +129,11 @@ impl World {
             if distance < ROOM {
                 return Err(DisturbError::NoRoom { vehicle, distance });
             }
+        }
+        for obstacle in &self.task().obstacles {
+            let [x, y] = obstacle.position;
+            let distance = crate::arith::norm(x - position[0], y - position[1]);
+            check("along", along, distance >= ROOM)?;
         }
         let heading = geometry.heading_at(along);
         let mut car = Vehicle::new(network, Driver::Idm, position, heading, speed);

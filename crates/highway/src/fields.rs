@@ -37,6 +37,9 @@ pub enum ConfigError {
     },
 }
 
+/// Numbers that a config may hold: anything larger is a mistake, and could overflow later.
+const MAGNITUDES: std::ops::RangeInclusive<f64> = -1e6..=1e6;
+
 /// A config object being read.
 pub(crate) struct Fields {
     path: String,
@@ -90,7 +93,7 @@ impl Fields {
     ) -> Result<(), ConfigError> {
         if let Some(value) = self.take(key) {
             match value.as_f64() {
-                Some(number) if number.is_finite() && accept(number) => *slot = number,
+                Some(number) if MAGNITUDES.contains(&number) && accept(number) => *slot = number,
                 _ => return Err(self.bad(key, &value, wanted)),
             }
         }
@@ -125,7 +128,7 @@ impl Fields {
         Ok(())
     }
 
-    /// A pair of numbers, the first below the second.
+    /// A pair of numbers, the first below the second by more than rounding.
     pub(crate) fn range(
         &mut self,
         key: &'static str,
@@ -135,7 +138,7 @@ impl Fields {
             && !value.is_null()
         {
             match self.numbers(key, &value)?.as_slice() {
-                &[low, high] if low < high => *slot = [low, high],
+                &[low, high] if high - low > 1e-9 => *slot = [low, high],
                 _ => return Err(self.bad(key, &value, "two numbers, the first below the second")),
             }
         }
@@ -144,9 +147,10 @@ impl Fields {
 
     /// A list of finite numbers.
     pub(crate) fn numbers(&self, key: &str, value: &Value) -> Result<Vec<f64>, ConfigError> {
-        let wrong = || self.bad(key, value, "a list of finite numbers");
+        let wrong = || self.bad(key, value, "a list of numbers of at most a million");
         let list = value.as_array().ok_or_else(wrong)?;
-        list.iter().map(|v| v.as_f64().filter(|n| n.is_finite()).ok_or_else(wrong)).collect()
+        let number = |v: &Value| v.as_f64().filter(|n| MAGNITUDES.contains(n)).ok_or_else(wrong);
+        list.iter().map(number).collect()
     }
 
     /// The error for a value that will not do.

@@ -78,6 +78,7 @@ impl World {
     ///
     /// If `seen` has another length than the task's observations.
     pub fn reset(&mut self, seed: Option<u64>, seen: &mut [f32]) {
+        self.check_room(seen);
         if let Some(seed) = seed {
             self.random = Generator::seeded(seed);
         }
@@ -96,6 +97,7 @@ impl World {
     /// If `seen` has another length than the task's observations.
     pub fn step(&mut self, action: Action<'_>, seen: &mut [f32]) -> Result<Step, ActionError> {
         self.task.controls.check(action)?;
+        self.check_room(seen);
         self.time += self.task.decision_time;
         let task = Arc::clone(&self.task);
         obey(&task, &mut self.simulation.vehicles[self.simulation.ego], action);
@@ -151,6 +153,12 @@ impl World {
         &mut self.simulation
     }
 
+    /// Stops before anything has moved if the caller's buffer does not fit.
+    fn check_room(&self, seen: &[f32]) {
+        let wanted = self.task.observer.len();
+        assert_eq!(seen.len(), wanted, "an observation of this task has {wanted} numbers");
+    }
+
     fn begin_episode(&mut self) {
         let task = Arc::clone(&self.task);
         self.time = 0.0;
@@ -160,9 +168,14 @@ impl World {
         task.observer.begin_episode(&view, &mut self.memory);
     }
 
-    fn observe(&mut self, seen: &mut [f32]) {
+    /// Writes what the ego sees now. Where an observation is shuffled, this draws random numbers.
+    ///
+    /// # Panics
+    ///
+    /// If `seen` has another length than the task's observations.
+    pub fn observe(&mut self, seen: &mut [f32]) {
+        self.check_room(seen);
         let task = &self.task;
-        assert_eq!(seen.len(), task.observer.len(), "a buffer of the observation's length");
         let view = view(task, &self.simulation);
         task.observer.observe(&view, &mut self.memory, &mut self.random, seen);
     }

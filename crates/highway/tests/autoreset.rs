@@ -81,14 +81,17 @@ fn same_step_keeps_the_last_observation_apart() {
 #[test]
 fn disabled_leaves_resets_to_the_caller() {
     let mut played = Played::new(Autoreset::Disabled);
-    for _ in 0..4 {
+    for _ in 0..2 {
         played.step(1).unwrap();
     }
-    assert_eq!(played.batch.worlds()[0].time(), 4.0);
+    assert_eq!(played.step(1), Err(BatchError::Ended { world: 0 }));
+    let Played { batch, observations, .. } = &mut played;
+    batch.reset(None, |world| world != 1, observations).unwrap();
+    assert_eq!(batch.worlds()[0].time(), 0.0);
+    assert_eq!(played.step(1), Err(BatchError::Ended { world: 1 }), "one is still waiting");
     let Played { batch, observations, .. } = &mut played;
     batch.reset(None, |world| world == 1, observations).unwrap();
-    assert_eq!(batch.worlds()[1].time(), 0.0);
-    assert_eq!(batch.worlds()[0].time(), 4.0);
+    played.step(1).unwrap();
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Contract: no config and no action makes a world panic or a pose NaN. What makes no sense is
 //! refused with an error that names it.
 //!
-//! A million draws: ten thousand configs, each played for a hundred random actions at most, half of
-//! them past the end of the episode.
+//! A million actions, over as many random configs as that takes: a third of them have a key that
+//! makes no sense or belongs to another task and are refused, the others are played for a hundred
+//! actions at most, half of them past the end of the episode.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -10,43 +11,49 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Action, ConfigError, Task, TaskId, World};
 use serde_json::{Value, json};
 
-const CONFIGS: usize = 10_000;
-const ACTIONS: usize = 100;
+const ACTIONS: usize = 1_000_000;
+const ACTIONS_PER_CONFIG: usize = 100;
+const THREADS: usize = 2;
 
 #[test]
-fn a_million_random_configs_and_actions_do_no_harm() {
-    let threads = 2;
-    let tallies: Vec<(usize, usize)> = std::thread::scope(|scope| {
-        let halves: Vec<_> = (0..threads)
-            .map(|half| {
+fn a_million_actions_under_random_configs_do_no_harm() {
+    let tallies: Vec<[usize; 3]> = std::thread::scope(|scope| {
+        let shares: Vec<_> = (0..THREADS)
+            .map(|share| {
                 scope.spawn(move || {
-                    let mut random = Generator::seeded(4321 + half as u64);
-                    (0..CONFIGS / threads).fold((0, 0), |(built, taken), _| {
-                        let more = play_one(&mut random);
-                        (built + usize::from(more.is_some()), taken + more.unwrap_or(0))
-                    })
+                    let mut random = Generator::seeded(4321 + share as u64);
+                    let [mut built, mut refused, mut taken] = [0; 3];
+                    while taken < ACTIONS / THREADS {
+                        match play_one(&mut random) {
+                            Some(more) => {
+                                built += 1;
+                                taken += more;
+                            }
+                            None => refused += 1,
+                        }
+                    }
+                    [built, refused, taken]
                 })
             })
             .collect();
-        halves.into_iter().map(|half| half.join().unwrap()).collect()
+        shares.into_iter().map(|share| share.join().unwrap()).collect()
     });
-    let built: usize = tallies.iter().map(|tally| tally.0).sum();
-    let taken: usize = tallies.iter().map(|tally| tally.1).sum();
-    assert!(built > CONFIGS / 10, "most configs were refused: {built}");
-    assert!(built < CONFIGS, "nothing was refused");
-    assert!(taken > CONFIGS * ACTIONS / 100, "{taken} actions");
+    let total = |place: usize| tallies.iter().map(|tally| tally[place]).sum::<usize>();
+    assert!(total(2) >= ACTIONS);
+    assert!(total(0) > 5_000, "{} configs were played", total(0));
+    assert!(total(1) > 1_000, "{} configs were refused", total(1));
 }
 
 /// Draws a config, and plays it if the task accepts it. Returns how many actions were taken.
 fn play_one(random: &mut Generator) -> Option<usize> {
     let id = TaskId::ALL[random.choice(TaskId::ALL.len())];
-    let config = draw_config(random);
+    let config = draw_config(id, random);
     let task = Task::new(id, &config).ok()?;
     let mut seen = vec![0.0; task.observer.len()];
     let mut world = World::new(task.clone(), u64::from(random.integers(0, 1_000_000)));
     let mut taken = 0;
     let past_end = random.choice(2) == 0;
-    for _ in 0..ACTIONS {
+    for _ in 0..ACTIONS_PER_CONFIG {
         let point: Vec<f32> = (0..task.controls.box_dimension().unwrap_or(0))
             .map(|_| match random.choice(12) {
                 0 => f32::NAN,
@@ -73,32 +80,58 @@ fn play_one(random: &mut Generator) -> Option<usize> {
     Some(taken)
 }
 
-/// A config of a few keys, most with values that could be meant.
-fn draw_config(random: &mut Generator) -> Value {
+/// A config of a few of the task's own keys; now and then one that belongs elsewhere or makes no
+/// sense.
+fn draw_config(id: TaskId, random: &mut Generator) -> Value {
     let mut config = serde_json::Map::new();
-    for _ in 0..random.choice(5) {
-        let (key, value) = match random.choice(20) {
-            0 => ("lanes_count", json!(random.integers(0, 7))),
-            1 => ("vehicles_count", json!(random.integers(0, 30))),
-            2 => ("duration", json!(random.uniform(-1.0, 40.0))),
-            3 => ("vehicles_density", json!(random.uniform(0.0, 4.0))),
-            4 => ("simulation_frequency", json!(random.integers(0, 20))),
-            5 => ("policy_frequency", json!(random.integers(0, 6))),
-            6 => ("initial_vehicle_count", json!(random.integers(0, 30))),
-            7 => ("spawn_probability", json!(random.uniform(-0.2, 1.2))),
-            8 => ("other_vehicles", json!(random.integers(0, 8))),
-            9 => ("reward_speed_range", json!([random.uniform(0.0, 20.0), 25.0])),
-            10 => ("collision_reward", json!(random.uniform(-5.0, 5.0))),
-            11 => ("neighbour_vehicles_connected_lanes", json!(random.choice(2) == 0)),
-            12 => ("observation", draw_observation(random)),
-            13 => ("offroad_terminal", json!(random.choice(2) == 0)),
-            14 => ("destination", json!(["o0", "o1", "o2", "o3", "o4"][random.choice(5)])),
-            15 => ("vehicles_count", json!(-3)),
-            _ => ("action", draw_action(random)),
+    let mut set = |key: &str, value: Value| config.insert(key.to_owned(), value);
+    if random.choice(5) == 0 {
+        match random.choice(8) {
+            0 => set("simulation_frequency", json!(0)),
+            1 => set("duration", json!(-1)),
+            2 => set(
+                "action",
+                json!({"steering_range": [-1e300, 1e300], "type": "ContinuousAction"}),
+            ),
+            3 => set("observation", json!({"features_range": {"x": [-1e308, 1e308]}})),
+            4 => set("collision_reward", json!(-1e308)),
+            5 => set("other_vehicles", json!(2)),
+            6 => set("spawn_probability", json!(1.2)),
+            _ => set("lanes_count", json!(0)),
         };
-        config.insert(key.to_owned(), value);
     }
-    // Keys of other tasks are refused, so most draws are trimmed to what the task may know.
+    for _ in 0..random.choice(4) {
+        match random.choice(6) {
+            0 => set("action", draw_action(random)),
+            1 => set("observation", draw_observation(random)),
+            2 => set("simulation_frequency", json!(random.integers(6, 20))),
+            3 => set("policy_frequency", json!(random.integers(1, 6))),
+            4 => set("neighbour_vehicles_connected_lanes", json!(random.choice(2) == 0)),
+            _ => set("collision_reward", json!(random.uniform(-5.0, 0.0))),
+        };
+    }
+    match id {
+        TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
+            // Few cars: the test is about configs, and fifty cars would only make it slow.
+            set("vehicles_count", json!(random.integers(0, 12)));
+            set("lanes_count", json!(random.integers(1, 7)));
+            set("vehicles_density", json!(random.uniform(0.1, 4.0)));
+            set("duration", json!(random.uniform(0.5, 40.0)));
+            set("offroad_terminal", json!(random.choice(2) == 0));
+        }
+        TaskId::MergeV0 | TaskId::MergeV1 => {
+            set("reward_speed_range", json!([random.uniform(0.0, 20.0), 25.0]));
+        }
+        TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
+            set("initial_vehicle_count", json!(random.integers(0, 20)));
+            set("spawn_probability", json!(random.random()));
+            set("destination", json!(["o0", "o1", "o2", "o3"][random.choice(4)]));
+        }
+        TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
+            set("other_vehicles", json!(random.integers(0, 8)));
+            set("terminate_off_road", json!(random.choice(2) == 0));
+        }
+    }
     Value::Object(config)
 }
 

@@ -1,7 +1,7 @@
 //! How fast is it here?
 //!
-//! `cpss bench` drives every task with random actions, resets included, in batches of 64 worlds:
-//! on one thread, then on all. Then it times the shield, decision by decision (the clock's own
+//! `cpss bench` drives every task with random actions in batches of 64 worlds: on one thread, then
+//! on all. Resets take their time but do not count as decisions. Then it times the shield, decision by decision (the clock's own
 //! cost included), and the learner's gradient step. Timings differ from machine to machine and
 //! from minute to minute: compare them within a run.
 
@@ -162,6 +162,7 @@ fn throughput(id: TaskId, threads: usize, seconds: f64) -> Result<(f64, f64)> {
         (vec![0.0; WORLDS], vec![false; WORLDS], vec![false; WORLDS]);
     let mut indices = vec![0; WORLDS];
     let mut points = vec![0.0; WORLDS * task.controls.box_dimension().unwrap_or(0)];
+    let mut moved = Vec::with_capacity(WORLDS);
     let (mut steps, mut updates) = (0_u64, 0_u64);
     let budget = Duration::from_secs_f64(seconds);
     let mut started = Instant::now();
@@ -184,10 +185,14 @@ fn throughput(id: TaskId, threads: usize, seconds: f64) -> Result<(f64, f64)> {
             truncated: &mut truncated,
             final_observations: &mut [],
         };
+        // A world that has ended is reset by this call: that takes its time, but is no decision.
+        moved.clear();
+        moved.extend(batch.ended().iter().map(|ended| !ended));
         batch.step(actions, out)?;
-        steps += WORLDS as u64;
-        let cars: usize = batch.worlds().iter().map(|world| world.vehicles().len()).sum();
-        updates += (cars * task.frames) as u64;
+        for (world, _) in batch.worlds().iter().zip(&moved).filter(|(_, moved)| **moved) {
+            steps += 1;
+            updates += (world.vehicles().len() * task.frames) as u64;
+        }
         if !warm && started.elapsed() > budget / 10 {
             (warm, steps, updates, started) = (true, 0, 0, Instant::now());
         } else if warm && started.elapsed() >= budget {

@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(long)]
     pub env: TaskId,
     /// Seed of the episode, as in Gymnasium's reset(seed=N)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
     /// Actions separated by commas: indices, or numbers for a task that is steered freely (the
     /// components of one action are joined by colons)
@@ -40,6 +40,11 @@ pub struct Options {
     /// Go on when the episode has ended, as highway-env does
     #[arg(long)]
     pub past_end: bool,
+}
+
+/// Reads a seed: a whole number that is not negative.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a seed is a whole number from 0 on".to_owned())
 }
 
 /// Runs `cpss rollout`.

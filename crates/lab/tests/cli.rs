@@ -68,7 +68,7 @@ fn mistakes_are_named_and_fail() {
     }
     let (success, _, err) =
         cpss(&["rollout", "--env", "merge-v0", "--seed", "-4", "--actions", "1"]);
-    assert!(!success && err.contains("-4"), "{err}");
+    assert!(!success && err.contains("'-4' for '--seed") && err.contains("from 0 on"), "{err}");
 }
 
 #[test]

@@ -204,7 +204,7 @@ impl Feature {
         for (name, range) in value.as_object().ok_or_else(wrong)? {
             let feature = Feature::from_name(name).ok_or_else(wrong)?;
             match fields.numbers("features_range", range)?.as_slice() {
-                &[low, high] if low < high => ranges.push((feature, [low, high])),
+                &[low, high] if high - low > 1e-9 => ranges.push((feature, [low, high])),
                 _ => return Err(wrong()),
             }
         }

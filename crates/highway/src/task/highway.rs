@@ -32,6 +32,8 @@
 //! ## Version History
 //! As highway-env 1.12.1.
 
+use std::sync::Arc;
+
 use super::{Defaults, Reward, Rules, Task, above_zero, any, share_of};
 use crate::action::Action;
 use crate::arith::lerp_between;
@@ -39,7 +41,7 @@ use crate::fields::{ConfigError, Fields};
 use crate::lane::Lane;
 use crate::observation::View;
 use crate::random::Generator;
-use crate::road::{LaneId, NetworkBuilder};
+use crate::road::{LaneId, Network, NetworkBuilder};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -120,7 +122,7 @@ impl Highway {
         fields.flag("normalize_reward", &mut read.normalize_reward)?;
         fields.flag("offroad_terminal", &mut read.offroad_terminal)?;
         let best = read.high_speed_reward + read.right_lane_reward;
-        if read.normalize_reward && read.collision_reward == best {
+        if read.normalize_reward && (read.collision_reward - best).abs() < 1e-9 {
             let wanted = "other than the best reward, which it is scaled against";
             return Err(fields.bad("collision_reward", &read.collision_reward.into(), wanted));
         }
@@ -150,14 +152,14 @@ impl Rules for Highway {
         Defaults { simulation_frequency, ..Defaults::default() }
     }
 
-    fn network(&self) -> NetworkBuilder {
+    fn network(&self) -> Arc<Network> {
         let mut builder = NetworkBuilder::default();
         for lane in 0..self.lanes_count {
             let y = lane as f64 * 4.0;
             let lane = Lane::straight([0.0, y], [ROAD_LENGTH, y]);
             builder.add_lane("0", "1", Lane { speed_limit: SPEED_LIMIT, ..lane });
         }
-        builder
+        Arc::new(builder.compile())
     }
 
     fn populate(&self, task: &Task, simulation: &mut Simulation, random: &mut Generator) {

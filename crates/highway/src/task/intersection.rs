@@ -29,6 +29,8 @@
 //! ## Version History
 //! As highway-env 1.12.1; v2 is its correction of the neighbour search.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::json;
 
 use super::{Defaults, Reward, Rules, Task, above_zero, any, share_of};
@@ -133,7 +135,8 @@ impl Intersection {
         fields.range("reward_speed_range", &mut read.reward_speed_range)?;
         fields.flag("normalize_reward", &mut read.normalize_reward)?;
         fields.flag("offroad_terminal", &mut read.offroad_terminal)?;
-        if read.normalize_reward && read.collision_reward == read.arrived_reward {
+        let width = read.arrived_reward - read.collision_reward;
+        if read.normalize_reward && width.abs() < 1e-9 {
             let wanted = "other than `collision_reward`, which it is scaled against";
             return Err(fields.bad("arrived_reward", &read.arrived_reward.into(), wanted));
         }
@@ -184,6 +187,42 @@ fn plan(network: &Network, car: &Vehicle, destination: &str) -> Route {
     network.node(destination).map_or(Route::default(), |node| Route::plan(network, car.lane, node))
 }
 
+/// Nodes are named as upstream names them: `o`uter or `i`nner `r`ight and `l`eft, then the
+/// side: 0 south, 1 west, 2 north, 3 east.
+fn road() -> NetworkBuilder {
+    let mut builder = NetworkBuilder::default();
+    for corner in 0..4_u32 {
+        let angle = f64::from(90 * corner).to_radians();
+        let (sin, cos) = angle.sin_cos();
+        let turned = |x: f64, y: f64| [cos * x - sin * y, sin * x + cos * y];
+        let priority = if corner % 2 == 1 { 3 } else { 1 };
+        let with = |lane: Lane, priority: i32| Lane { priority, speed_limit: SPEED_LIMIT, ..lane };
+        let side = |offset: u32| (corner + offset) % 4;
+        let (half, outer) = (LANE_WIDTH / 2.0, OUTER_DISTANCE);
+        let (inner, approach) = (format!("ir{corner}"), format!("o{corner}"));
+        let incoming = Lane::straight(turned(half, ACCESS_LENGTH + outer), turned(half, outer));
+        builder.add_lane(&approach, &inner, with(incoming, priority));
+        let quarter = |turns: i32| angle + f64::from(90 * turns).to_radians();
+        let right =
+            Lane::circular(turned(outer, outer), RIGHT_TURN_RADIUS, quarter(2), quarter(3), true);
+        builder.add_lane(&inner, &format!("il{}", side(3)), with(right, priority));
+        let left = Lane::circular(
+            turned(-LEFT_TURN_RADIUS + half, LEFT_TURN_RADIUS - half),
+            LEFT_TURN_RADIUS,
+            quarter(0),
+            quarter(-1),
+            false,
+        );
+        builder.add_lane(&inner, &format!("il{}", side(1)), with(left, priority - 1));
+        let straight = Lane::straight(turned(half, outer), turned(half, -outer));
+        builder.add_lane(&inner, &format!("il{}", side(2)), with(straight, priority));
+        let exit = Lane::straight(turned(outer, half), turned(ACCESS_LENGTH + outer, half));
+        let (from, to) = (format!("il{}", side(3)), format!("o{}", side(3)));
+        builder.add_lane(&from, &to, with(exit, priority));
+    }
+    builder
+}
+
 impl Rules for Intersection {
     fn defaults(&self) -> Defaults {
         Defaults {
@@ -206,46 +245,9 @@ impl Rules for Intersection {
         }
     }
 
-    /// Nodes are named as upstream names them: `o`uter or `i`nner `r`ight and `l`eft, then the
-    /// side: 0 south, 1 west, 2 north, 3 east.
-    fn network(&self) -> NetworkBuilder {
-        let mut builder = NetworkBuilder::default();
-        for corner in 0..4_u32 {
-            let angle = f64::from(90 * corner).to_radians();
-            let (sin, cos) = angle.sin_cos();
-            let turned = |x: f64, y: f64| [cos * x - sin * y, sin * x + cos * y];
-            let priority = if corner % 2 == 1 { 3 } else { 1 };
-            let with =
-                |lane: Lane, priority: i32| Lane { priority, speed_limit: SPEED_LIMIT, ..lane };
-            let side = |offset: u32| (corner + offset) % 4;
-            let (half, outer) = (LANE_WIDTH / 2.0, OUTER_DISTANCE);
-            let (inner, approach) = (format!("ir{corner}"), format!("o{corner}"));
-            let incoming = Lane::straight(turned(half, ACCESS_LENGTH + outer), turned(half, outer));
-            builder.add_lane(&approach, &inner, with(incoming, priority));
-            let quarter = |turns: i32| angle + f64::from(90 * turns).to_radians();
-            let right = Lane::circular(
-                turned(outer, outer),
-                RIGHT_TURN_RADIUS,
-                quarter(2),
-                quarter(3),
-                true,
-            );
-            builder.add_lane(&inner, &format!("il{}", side(3)), with(right, priority));
-            let left = Lane::circular(
-                turned(-LEFT_TURN_RADIUS + half, LEFT_TURN_RADIUS - half),
-                LEFT_TURN_RADIUS,
-                quarter(0),
-                quarter(-1),
-                false,
-            );
-            builder.add_lane(&inner, &format!("il{}", side(1)), with(left, priority - 1));
-            let straight = Lane::straight(turned(half, outer), turned(half, -outer));
-            builder.add_lane(&inner, &format!("il{}", side(2)), with(straight, priority));
-            let exit = Lane::straight(turned(outer, half), turned(ACCESS_LENGTH + outer, half));
-            let (from, to) = (format!("il{}", side(3)), format!("o{}", side(3)));
-            builder.add_lane(&from, &to, with(exit, priority));
-        }
-        builder
+    fn network(&self) -> Arc<Network> {
+        static ROAD: OnceLock<Arc<Network>> = OnceLock::new();
+        Arc::clone(ROAD.get_or_init(|| Arc::new(road().compile())))
     }
 
     fn temper(&self) -> Temper {

@@ -31,6 +31,7 @@
 //! As highway-env 1.12.1; v1 is its correction of the neighbour search.
 
 use std::f64::consts::{FRAC_PI_2, PI};
+use std::sync::{Arc, OnceLock};
 
 use super::{Defaults, Reward, Rules, Task, any, share_of};
 use crate::action::Action;
@@ -40,7 +41,7 @@ use crate::lane::Lane;
 use crate::neighbours::Obstacle;
 use crate::observation::View;
 use crate::random::Generator;
-use crate::road::NetworkBuilder;
+use crate::road::{Network, NetworkBuilder};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -85,7 +86,8 @@ impl Merge {
         fields.number("merging_speed_reward", &mut read.merging_speed_reward, "a number", any)?;
         fields.number("lane_change_reward", &mut read.lane_change_reward, "a number", any)?;
         let worst = read.collision_reward + read.merging_speed_reward;
-        if worst == read.high_speed_reward + read.right_lane_reward {
+        let best = read.high_speed_reward + read.right_lane_reward;
+        if (worst - best).abs() < 1e-9 {
             let wanted = "such that the worst reward differs from the best";
             return Err(fields.bad("collision_reward", &read.collision_reward.into(), wanted));
         }
@@ -111,26 +113,32 @@ impl Merge {
     }
 }
 
+/// The road, which no key of the config changes.
+fn road() -> NetworkBuilder {
+    let mut builder = NetworkBuilder::default();
+    let [before, converging, merging, after] = SECTIONS;
+    let stops = [0.0, before + converging, before + converging + merging];
+    let end = before + converging + merging + after;
+    for y in [0.0, 4.0] {
+        builder.add_lane("a", "b", Lane::straight([stops[0], y], [stops[1], y]));
+        builder.add_lane("b", "c", Lane::straight([stops[1], y], [stops[2], y]));
+        builder.add_lane("c", "d", Lane::straight([stops[2], y], [end, y]));
+    }
+    let [approach, swing, alongside] = Merge::ramp();
+    builder.add_lane("j", "k", approach);
+    builder.add_lane("k", "b", swing);
+    builder.add_lane("b", "c", alongside);
+    builder
+}
+
 impl Rules for Merge {
     fn defaults(&self) -> Defaults {
         Defaults::default()
     }
 
-    fn network(&self) -> NetworkBuilder {
-        let mut builder = NetworkBuilder::default();
-        let [before, converging, merging, after] = SECTIONS;
-        let stops = [0.0, before + converging, before + converging + merging];
-        let end = before + converging + merging + after;
-        for y in [0.0, 4.0] {
-            builder.add_lane("a", "b", Lane::straight([stops[0], y], [stops[1], y]));
-            builder.add_lane("b", "c", Lane::straight([stops[1], y], [stops[2], y]));
-            builder.add_lane("c", "d", Lane::straight([stops[2], y], [end, y]));
-        }
-        let [approach, swing, alongside] = Merge::ramp();
-        builder.add_lane("j", "k", approach);
-        builder.add_lane("k", "b", swing);
-        builder.add_lane("b", "c", alongside);
-        builder
+    fn network(&self) -> Arc<Network> {
+        static ROAD: OnceLock<Arc<Network>> = OnceLock::new();
+        Arc::clone(ROAD.get_or_init(|| Arc::new(road().compile())))
     }
 
     fn obstacles(&self) -> Vec<Obstacle> {

@@ -30,7 +30,7 @@ use crate::lane::Lane;
 use crate::neighbours::Obstacle;
 use crate::observation::{Observer, View};
 use crate::random::Generator;
-use crate::road::{LaneId, Network, NetworkBuilder};
+use crate::road::{LaneId, Network};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -118,8 +118,8 @@ impl std::str::FromStr for TaskId {
 pub trait Rules: std::fmt::Debug + Send + Sync {
     /// Upstream's defaults where this task's differ from the common ones.
     fn defaults(&self) -> Defaults;
-    /// The road.
-    fn network(&self) -> NetworkBuilder;
+    /// The road. Where no key of the config changes it, it is compiled once and shared.
+    fn network(&self) -> Arc<Network>;
     /// Bodies without a driver.
     fn obstacles(&self) -> Vec<Obstacle> {
         Vec::new()
@@ -193,7 +193,7 @@ pub struct Task {
     /// Its id.
     pub id: TaskId,
     /// The lanes.
-    pub network: Network,
+    pub network: Arc<Network>,
     /// Bodies without a driver.
     pub obstacles: Vec<Obstacle>,
     /// Where they are, worked out once: lane, obstacle and longitudinal coordinate \[m\].
@@ -249,7 +249,7 @@ impl Task {
             fields.ignore(&["screen_width", "screen_height", "centering_position", "scaling"]);
             fields.ignore(&["show_trajectories", "render_agent", "offscreen_rendering"]);
             fields.ignore(&["manual_control", "real_time_rendering"]);
-            let network = rules.network().compile();
+            let network = rules.network();
             Ok(Arc::new(Task {
                 id,
                 obstacle_places: places_of(&rules.obstacles(), &network),

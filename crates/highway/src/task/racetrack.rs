@@ -31,6 +31,8 @@
 //! ## Version History
 //! As highway-env 1.12.1; v1 is its correction of the neighbour search.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::json;
 
 use super::{Defaults, Reward, Rules, Task, above_zero, any};
@@ -40,7 +42,7 @@ use crate::fields::{ConfigError, Fields};
 use crate::lane::Lane;
 use crate::observation::View;
 use crate::random::Generator;
-use crate::road::{LaneId, NetworkBuilder};
+use crate::road::{LaneId, Network, NetworkBuilder};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
@@ -78,7 +80,7 @@ impl Racetrack {
             terminate_off_road: true,
         };
         fields.number("duration", &mut read.duration, "seconds above zero", above_zero)?;
-        let scalable = |value: f64| value != 1.0;
+        let scalable = |value: f64| (value - 1.0).abs() > 1e-9;
         let wanted = "a number other than 1, which it is scaled against";
         fields.number("collision_reward", &mut read.collision_reward, wanted, scalable)?;
         let not_negative = |value: f64| value >= 0.0;
@@ -172,6 +174,24 @@ const TRACK: [Section; 9] = [
     ),
 ];
 
+/// The road, which no key of the config changes.
+fn road() -> NetworkBuilder {
+    let mut builder = NetworkBuilder::default();
+    for Section(from, to, lanes) in &TRACK {
+        for curve in lanes {
+            let lane = match *curve {
+                Curve::Line(start, end) => Lane::straight(start, end),
+                Curve::Arc { center, radius, from, to, clockwise } => {
+                    Lane::circular(center, radius, from.to_radians(), to.to_radians(), clockwise)
+                }
+            };
+            let lane = Lane { width: LANE_WIDTH, speed_limit: SPEED_LIMIT, ..lane };
+            builder.add_lane(from, to, lane);
+        }
+    }
+    builder
+}
+
 impl Rules for Racetrack {
     fn defaults(&self) -> Defaults {
         Defaults {
@@ -188,25 +208,9 @@ impl Rules for Racetrack {
         }
     }
 
-    fn network(&self) -> NetworkBuilder {
-        let mut builder = NetworkBuilder::default();
-        for Section(from, to, lanes) in &TRACK {
-            for curve in lanes {
-                let lane = match *curve {
-                    Curve::Line(start, end) => Lane::straight(start, end),
-                    Curve::Arc { center, radius, from, to, clockwise } => Lane::circular(
-                        center,
-                        radius,
-                        from.to_radians(),
-                        to.to_radians(),
-                        clockwise,
-                    ),
-                };
-                let lane = Lane { width: LANE_WIDTH, speed_limit: SPEED_LIMIT, ..lane };
-                builder.add_lane(from, to, lane);
-            }
-        }
-        builder
+    fn network(&self) -> Arc<Network> {
+        static ROAD: OnceLock<Arc<Network>> = OnceLock::new();
+        Arc::clone(ROAD.get_or_init(|| Arc::new(road().compile())))
     }
 
     fn populate(&self, task: &Task, simulation: &mut Simulation, random: &mut Generator) {
