@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
-use crate::{bench, rollout, train};
+use crate::{bench, evaluate, reproduce, rollout, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -19,12 +19,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make the paper's experiment again: every task, regime and method, with tables
+    Reproduce(reproduce::Options),
+    /// Do a share of a plan's work units, for job arrays
+    Run(reproduce::RunOptions),
+    /// Put the shares of a plan together and write its tables
+    Merge(reproduce::MergeOptions),
     /// Play given actions from a seed and print every state as a line of JSON
     Rollout(rollout::Options),
     /// Train a policy and write it, with its score, to a file
     Train(train::Options),
     /// Score the shipped policies beside constant and random drivers
     Policies(quality::Options),
+    /// Play one method on one task under one regime and sum it up
+    Evaluate(evaluate::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
 }
@@ -36,9 +44,13 @@ enum Command {
 /// Whatever went wrong, in words for the person at the terminal.
 pub fn run() -> Result<()> {
     match Cli::parse().command {
+        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Run(options) => reproduce::run_share(&options),
+        Command::Merge(options) => reproduce::merge(&options),
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
         Command::Policies(options) => quality::run(&options),
+        Command::Evaluate(options) => evaluate::run(&options),
         Command::Bench(options) => bench::run(&options),
     }
 }

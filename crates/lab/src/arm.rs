@@ -1,0 +1,232 @@
+//! Which methods are compared?
+//!
+//! An [`Arm`] says who proposes and how the proposal is judged. Every arm has a shield: one that
+//! acts, or, for the unshielded arms, a shadow that only keeps the account, so that all are
+//! measured by the same yardstick. [`ShieldSettings`] is the shield as a person writes it.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+use cpss_highway::TaskId;
+use cpss_shield::{Fallback, GainSpec, Mode, ShieldSpec};
+use serde::{Deserialize, Serialize};
+
+/// A method of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arm {
+    /// The policy alone.
+    Dqn,
+    /// The policy under the whole shield.
+    Cpss,
+    /// The same costs against one constant threshold.
+    Fixed,
+    /// The budget without the context's gain.
+    BudgetOnly,
+    /// The context's gain without the budget.
+    ContextOnly,
+    /// The whole shield with costs from branching the true world: privileged, an upper bound.
+    Oracle,
+    /// Random proposals, unshielded.
+    Random,
+    /// The same proposal always, unshielded.
+    Constant(usize),
+}
+
+impl Arm {
+    /// The arms that the policy proposes in, in the order of tables.
+    pub const POLICY_ARMS: [Arm; 6] =
+        [Arm::Dqn, Arm::Cpss, Arm::Fixed, Arm::BudgetOnly, Arm::ContextOnly, Arm::Oracle];
+
+    /// The shield of this arm.
+    pub fn shield(self, settings: &ShieldSettings) -> ShieldSpec {
+        let whole = settings.spec();
+        // A budget so large that only the cap limits a decision: the ledger counts, and no more.
+        let unlimited = f64::from(whole.horizon) * 1e3;
+        match self {
+            Arm::Cpss | Arm::Oracle => whole,
+            Arm::Fixed => ShieldSpec {
+                budget: unlimited,
+                tau_cap: settings.fixed_threshold,
+                gain: GainSpec::Constant,
+                ..whole
+            },
+            Arm::BudgetOnly => ShieldSpec { gain: GainSpec::Constant, ..whole },
+            Arm::ContextOnly => ShieldSpec { budget: unlimited, ..whole },
+            Arm::Dqn | Arm::Random | Arm::Constant(_) => ShieldSpec { mode: Mode::Shadow, ..whole },
+        }
+    }
+}
+
+impl FromStr for Arm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Arm, String> {
+        match text {
+            "dqn" => Ok(Arm::Dqn),
+            "cpss" => Ok(Arm::Cpss),
+            "fixed" => Ok(Arm::Fixed),
+            "budget-only" => Ok(Arm::BudgetOnly),
+            "context-only" => Ok(Arm::ContextOnly),
+            "oracle" => Ok(Arm::Oracle),
+            "random" => Ok(Arm::Random),
+            _ => text
+                .strip_prefix("constant:")
+                .and_then(|index| index.parse().ok())
+                .map(Arm::Constant)
+                .ok_or_else(|| {
+                    "give dqn, cpss, fixed, budget-only, context-only, oracle, random or \
+                     constant:K"
+                        .to_owned()
+                }),
+        }
+    }
+}
+
+impl std::fmt::Display for Arm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Arm::Dqn => f.write_str("dqn"),
+            Arm::Cpss => f.write_str("cpss"),
+            Arm::Fixed => f.write_str("fixed"),
+            Arm::BudgetOnly => f.write_str("budget-only"),
+            Arm::ContextOnly => f.write_str("context-only"),
+            Arm::Oracle => f.write_str("oracle"),
+            Arm::Random => f.write_str("random"),
+            Arm::Constant(index) => write!(f, "constant:{index}"),
+        }
+    }
+}
+
+/// A shield as a person writes it, in TOML; [`ShieldSpec`] with words for its choices.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShieldSettings {
+    /// Budget `B` for an episode.
+    pub budget: f64,
+    /// Horizon `T` \[decisions\].
+    pub horizon: u32,
+    /// The most that one decision may cost, below 1.
+    #[serde(default = "default_cap")]
+    pub tau_cap: f64,
+    /// Strength of the density in the exponential gain.
+    #[serde(default = "one")]
+    pub k_density: f64,
+    /// Strength of the density's change in it.
+    #[serde(default = "one")]
+    pub k_change: f64,
+    /// The least gain.
+    #[serde(default = "default_floor")]
+    pub gain_floor: f64,
+    /// Weight of the newest density in the smoothed one.
+    #[serde(default = "default_smoothing")]
+    pub smoothing: f64,
+    /// Which action replaces a refused one.
+    #[serde(default)]
+    pub fallback: FallbackName,
+    /// The action that runs when no cost is usable.
+    #[serde(default)]
+    pub last_resort: usize,
+    /// The constant threshold of the `fixed` arm.
+    #[serde(default = "default_fixed")]
+    pub fixed_threshold: f64,
+}
+
+/// A fallback by its name.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FallbackName {
+    /// The least predicted cost: the paper's.
+    MinRisk,
+    /// The admissible action that the policy likes most.
+    #[default]
+    BestAdmissible,
+}
+
+impl ShieldSettings {
+    /// The shipped settings of a task: one for all regimes.
+    ///
+    /// # Errors
+    ///
+    /// For a task that has none.
+    pub fn shipped(id: TaskId) -> Result<ShieldSettings> {
+        let text = match id {
+            TaskId::MergeV0 | TaskId::MergeV1 => {
+                include_str!("../../../experiments/shields/merge.toml")
+            }
+            TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
+                include_str!("../../../experiments/shields/highway.toml")
+            }
+            TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
+                include_str!("../../../experiments/shields/intersection.toml")
+            }
+            TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
+                include_str!("../../../experiments/shields/racetrack.toml")
+            }
+        };
+        toml::from_str(text).with_context(|| format!("the shipped shield of {}", id.name()))
+    }
+
+    fn spec(&self) -> ShieldSpec {
+        ShieldSpec {
+            tau_cap: self.tau_cap,
+            gain: GainSpec::Exponential {
+                k_density: self.k_density,
+                k_change: self.k_change,
+                floor: self.gain_floor,
+            },
+            smoothing: self.smoothing,
+            fallback: match self.fallback {
+                FallbackName::MinRisk => Fallback::MinRisk,
+                FallbackName::BestAdmissible => Fallback::BestAdmissible,
+            },
+            last_resort: self.last_resort,
+            ..ShieldSpec::new(self.budget, self.horizon)
+        }
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn default_cap() -> f64 {
+    0.5
+}
+
+fn default_floor() -> f64 {
+    0.1
+}
+
+fn default_smoothing() -> f64 {
+    0.2
+}
+
+fn default_fixed() -> f64 {
+    0.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpss_shield::Shield;
+
+    #[test]
+    fn every_arm_of_every_task_has_a_valid_shield() {
+        for id in TaskId::ALL {
+            let settings = ShieldSettings::shipped(id).unwrap();
+            for arm in Arm::POLICY_ARMS {
+                let shield = Shield::new(arm.shield(&settings)).unwrap();
+                let acts = shield.rules().spec().mode == Mode::Enforce;
+                assert_eq!(acts, arm != Arm::Dqn, "{id:?} {arm}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_arm_is_read_as_it_is_written() {
+        for arm in Arm::POLICY_ARMS.into_iter().chain([Arm::Random, Arm::Constant(3)]) {
+            assert_eq!(arm.to_string().parse::<Arm>(), Ok(arm));
+        }
+        assert!("shield".parse::<Arm>().is_err());
+    }
+}

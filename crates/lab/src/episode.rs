@@ -1,0 +1,191 @@
+//! What happens in one shielded episode?
+//!
+//! The main flow of the whole project, once around per decision: observe, propose, judge, step,
+//! settle, record. Start at [`Player::play`].
+
+use anyhow::{Result, anyhow};
+use cpss_dqn::QFunction;
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, Scene};
+use cpss_risk::{RiskModel, RiskSpec};
+use cpss_shield::{Shield, Situation, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::arm::{Arm, ShieldSettings};
+use crate::oracle::branch_costs;
+use crate::regime::Regime;
+
+/// What came of one episode.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EpisodeRecord {
+    /// Its seed.
+    pub seed: u64,
+    /// Decisions taken.
+    pub steps: u64,
+    /// Whether the ego crashed.
+    pub crashed: bool,
+    /// Whether it ended off the road (racetrack).
+    pub off_road: bool,
+    /// Whether it got where it was going, or lasted until the time was up.
+    pub success: bool,
+    /// Sum of rewards.
+    pub episode_return: f64,
+    /// Discounted sum of rewards, for Theorem 3.
+    pub discounted_return: f64,
+    /// Mean speed \[m/s\].
+    pub mean_speed: f64,
+    /// Steps whose realised cost was above zero.
+    pub close_steps: u64,
+    /// Smallest distance to another vehicle, or to the boundary \[m\].
+    pub min_distance: f64,
+    /// Steps on which the proposal was (or, in the shadow, would have been) refused.
+    pub interventions: u64,
+    /// Steps on which no action was admissible.
+    pub infeasible: u64,
+    /// Steps on which the executed action was predicted admissible and cost more.
+    pub mispredicted: u64,
+    /// Share of the budget that was spent.
+    pub budget_used: f64,
+    /// Whether the envelope held at every step.
+    pub envelope_held: bool,
+}
+
+/// Discount of the value difference that Theorem 3 bounds.
+pub const DISCOUNT: f64 = 0.95;
+
+/// Everything needed to play episodes of one cell; keep one per thread.
+pub struct Player<'a> {
+    regime: &'a Regime,
+    arm: Arm,
+    policy: Option<Box<dyn QFunction>>,
+    risk: RiskModel,
+    shield: Shield,
+    scene: Scene,
+    seen: Vec<f32>,
+    preferences: Vec<f64>,
+    costs: Vec<f64>,
+}
+
+impl<'a> Player<'a> {
+    /// A player of an arm. Arms in which the policy proposes need one.
+    ///
+    /// # Errors
+    ///
+    /// A shield whose numbers make no sense, or a missing policy.
+    pub fn new(
+        regime: &'a Regime,
+        arm: Arm,
+        settings: &ShieldSettings,
+        policy: Option<Box<dyn QFunction>>,
+    ) -> Result<Player<'a>> {
+        let task = regime.task();
+        let actions = task.controls.action_count().unwrap_or(0);
+        match arm {
+            Arm::Random => {}
+            Arm::Constant(index) if index < actions => {}
+            Arm::Constant(index) => {
+                return Err(anyhow!("constant:{index} is no action: there are {actions}, from 0"));
+            }
+            _ if policy.is_none() => return Err(anyhow!("the arm {arm} needs a policy")),
+            _ => {}
+        }
+        Ok(Player {
+            regime,
+            arm,
+            policy,
+            risk: RiskModel::new(task, RiskSpec::for_task(task.id))
+                .map_err(|error| anyhow!("the risk model: {error}"))?,
+            shield: Shield::new(arm.shield(settings))
+                .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
+            scene: Scene::default(),
+            seen: vec![0.0; task.observer.len()],
+            preferences: Vec::new(),
+            costs: Vec::new(),
+        })
+    }
+
+    /// Plays the episode of a seed.
+    ///
+    /// # Errors
+    ///
+    /// A policy that gives a value which is no number; it never becomes an action.
+    pub fn play(&mut self, seed: u64) -> Result<EpisodeRecord> {
+        let (mut world, mut drift) = self.regime.begin(seed);
+        world.observe(&mut self.seen);
+        self.scene.observe(&world);
+        self.shield.reset();
+        // Proposals of the random arm, from a stream that belongs to nobody else.
+        let mut random = Generator::seeded(seed ^ 0xa2_1b9e_0000);
+        let mut record =
+            EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
+        let mut discount = 1.0;
+        loop {
+            drift.apply(&mut world);
+            let proposal = self.propose(record.steps, &mut random)?;
+            let assessment = self.risk.assess(&self.scene);
+            let density = assessment.density;
+            self.costs.clone_from(&assessment.costs);
+            if self.arm == Arm::Oracle {
+                branch_costs(&world, &drift, &mut self.costs, &mut self.seen);
+            }
+            let situation =
+                Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
+            let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
+            let verdict = decision.verdict();
+            let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
+            self.scene.observe(&world);
+            let mut cost = self.risk.realised_cost(&self.scene);
+            let off_road = !world.ego().on_road(&world.task().network);
+            if off_road && step.terminated {
+                cost = 1.0;
+            }
+            let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
+
+            record.steps += 1;
+            record.episode_return += step.reward.total;
+            record.discounted_return += discount * step.reward.total;
+            discount *= DISCOUNT;
+            record.mean_speed += world.ego().speed;
+            record.close_steps += u64::from(settled.charge > 0.0);
+            record.interventions += u64::from(verdict != Verdict::Admit);
+            let distance = self.risk.min_distance(&self.scene).unwrap_or(f64::INFINITY);
+            record.min_distance = record.min_distance.min(distance);
+            if step.is_over() {
+                record.crashed = world.ego().crashed;
+                record.off_road = off_road && !record.crashed;
+                record.success = match world.has_arrived() {
+                    Some(arrived) => arrived && !record.crashed,
+                    None => !step.terminated,
+                };
+                break;
+            }
+        }
+        let certificate = self.shield.certificate();
+        record.mean_speed /= record.steps as f64;
+        record.infeasible = certificate.counts.infeasible;
+        record.mispredicted = certificate.counts.mispredicted;
+        record.budget_used = certificate.spent / certificate.budget;
+        record.envelope_held = certificate.envelope_held;
+        Ok(record)
+    }
+
+    fn propose(&mut self, step: u64, random: &mut Generator) -> Result<usize> {
+        let actions = self.regime.task().controls.action_count().unwrap_or(0);
+        self.preferences.clear();
+        match (self.arm, &mut self.policy) {
+            (Arm::Random, _) => Ok(random.choice(actions)),
+            (Arm::Constant(index), _) => Ok(index),
+            (_, Some(policy)) => {
+                let values = policy.q_values(step, &self.seen)?;
+                self.preferences.extend(values.iter().map(|value| f64::from(*value)));
+                // `q_values` has refused anything that is not finite; the first of equals wins.
+                let best = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                values
+                    .iter()
+                    .position(|value| *value == best)
+                    .ok_or_else(|| anyhow!("the policy has no actions"))
+            }
+            (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
+        }
+    }
+}

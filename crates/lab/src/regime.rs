@@ -1,0 +1,376 @@
+//! How does the traffic drift during an episode?
+//!
+//! A regime is a TOML file: how intense the drift may get, how often it changes and how fast. One
+//! number per moment, the intensity `u` in [0, 1], comes out of the episode's seed ([`Timeline`]);
+//! it makes traffic denser at the start ([`Regime`]) and rougher all along ([`Drift`]). The
+//! built-in four are files like any other: `experiments/regimes/`.
+//!
+//! **Invariants:** at intensity zero nothing is done to the world, so a stationary episode is
+//! upstream's bit for bit; the same seed drifts the same way under every arm.
+//!
+//! **Absent on purpose:** crashes that nobody could avoid. Distances shrink between bumpers and not
+//! inside cars, and nobody starts closer to a car than braking for it takes. How far that goes is
+//! measured: the `oracle` arm sees all that will happen, and what it cannot avoid is the world's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use cpss_highway::random::Generator;
+use cpss_highway::{Task, TaskId, World};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+mod drift;
+mod timeline;
+
+pub use drift::Drift;
+pub use timeline::Timeline;
+
+/// A regime as a person writes it.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct RegimeSpec {
+    /// Its name in tables.
+    pub name: String,
+    /// The greatest intensity, in [0, 1].
+    pub peak: f64,
+    /// How many times the intensity changes in an episode, at most 100.
+    pub changes: usize,
+    /// How long a change takes \[s\]; 0 is abrupt.
+    #[serde(default)]
+    pub ramp: f64,
+    /// What full intensity does.
+    #[serde(default)]
+    pub full: Intensity,
+}
+
+/// What traffic is like at full intensity; in between, each number is interpolated.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Intensity {
+    /// Time gap that drivers keep \[s\].
+    pub headway: f64,
+    /// Share by which the distance kept in a jam, from bumper to bumper, shrinks, in [0, 1).
+    pub jam_distance_cut: f64,
+    /// Share by which drivers accelerate harder.
+    pub acceleration_boost: f64,
+    /// Acceleration that a lane change has to gain \[m/s²\].
+    pub lane_change_gain: f64,
+    /// Braking that a lane change may impose \[m/s²\].
+    pub imposed_braking: f64,
+    /// How much denser the highway is, relative to the usual.
+    pub highway_density: f64,
+    /// Extra cars at the start, where density is counted in cars.
+    pub extra_cars: ExtraCars,
+    /// Chance that a car appears at the intersection after a decision.
+    pub spawn_probability: f64,
+    /// Share by which speeds of extra cars at the merge spread around the usual.
+    pub speed_spread: f64,
+    /// Sudden brakings of the car ahead, per second \[1/s\].
+    pub brakings_per_second: f64,
+}
+
+/// Numbers of extra cars at full intensity.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtraCars {
+    /// On the merge's highway.
+    pub merge_highway: u32,
+    /// On the merge's ramp.
+    pub merge_ramp: u32,
+    /// On the approaches of the intersection, where upstream has places for ten.
+    pub intersection: u32,
+    /// On the racetrack, where upstream has one.
+    pub racetrack: u32,
+}
+
+impl Default for ExtraCars {
+    fn default() -> ExtraCars {
+        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3 }
+    }
+}
+
+impl Default for Intensity {
+    fn default() -> Intensity {
+        Intensity {
+            headway: 0.9,
+            jam_distance_cut: 0.4,
+            acceleration_boost: 0.5,
+            lane_change_gain: 0.05,
+            imposed_braking: 4.0,
+            highway_density: 1.5,
+            extra_cars: ExtraCars::default(),
+            spawn_probability: 1.0,
+            speed_spread: 0.2,
+            brakings_per_second: 0.1,
+        }
+    }
+}
+
+/// The built-in regimes' files, in order of intensity.
+pub const BUILTIN: [(&str, &str); 4] = [
+    ("stationary", include_str!("../../../experiments/regimes/stationary.toml")),
+    ("mild", include_str!("../../../experiments/regimes/mild.toml")),
+    ("average", include_str!("../../../experiments/regimes/average.toml")),
+    ("high", include_str!("../../../experiments/regimes/high.toml")),
+];
+
+impl RegimeSpec {
+    /// Reads a built-in regime by name, or a TOML file by path.
+    ///
+    /// # Errors
+    ///
+    /// A name that is neither, a file that cannot be read, or a number that makes no sense.
+    pub fn load(name_or_path: &str) -> Result<RegimeSpec> {
+        let text = match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
+            Some((_, text)) => (*text).to_owned(),
+            None if Path::new(name_or_path).extension().is_some_and(|end| end == "toml") => {
+                std::fs::read_to_string(name_or_path)
+                    .with_context(|| format!("cannot read the regime {name_or_path}"))?
+            }
+            None => bail!(
+                "there is no regime `{name_or_path}`: give stationary, mild, average, high, or the \
+                 path of a .toml file"
+            ),
+        };
+        let spec: RegimeSpec =
+            toml::from_str(&text).with_context(|| format!("the regime {name_or_path}"))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<()> {
+        let full = &self.full;
+        for (field, value, in_range) in [
+            ("peak", self.peak, (0.0..=1.0).contains(&self.peak)),
+            ("changes", self.changes as f64, self.changes <= 100),
+            ("ramp", self.ramp, (0.0..=1e4).contains(&self.ramp)),
+            ("full.headway", full.headway, (0.1..=10.0).contains(&full.headway)),
+            (
+                "full.jam_distance_cut",
+                full.jam_distance_cut,
+                (0.0..1.0).contains(&full.jam_distance_cut),
+            ),
+            (
+                "full.acceleration_boost",
+                full.acceleration_boost,
+                (0.0..=5.0).contains(&full.acceleration_boost),
+            ),
+            (
+                "full.highway_density",
+                full.highway_density,
+                (0.2..=5.0).contains(&full.highway_density),
+            ),
+            (
+                "full.spawn_probability",
+                full.spawn_probability,
+                (0.0..=1.0).contains(&full.spawn_probability),
+            ),
+            ("full.speed_spread", full.speed_spread, (0.0..=0.9).contains(&full.speed_spread)),
+            (
+                "full.brakings_per_second",
+                full.brakings_per_second,
+                (0.0..=10.0).contains(&full.brakings_per_second),
+            ),
+            (
+                "full.imposed_braking",
+                full.imposed_braking,
+                (0.1..=20.0).contains(&full.imposed_braking),
+            ),
+            (
+                "full.lane_change_gain",
+                full.lane_change_gain,
+                (0.0..=10.0).contains(&full.lane_change_gain),
+            ),
+        ] {
+            if !in_range {
+                bail!("regime `{}`: `{field}` is out of range: {value}", self.name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many densities of a task are prepared.
+const DENSITY_LEVELS: usize = 8;
+
+/// A regime made ready for one task: what is the same for all episodes.
+#[derive(Debug)]
+pub struct Regime {
+    spec: RegimeSpec,
+    /// The task at rising density; one only where density is not a matter of its config.
+    tasks: Vec<Arc<Task>>,
+}
+
+impl Regime {
+    /// Prepares a regime for a task with a config.
+    ///
+    /// # Errors
+    ///
+    /// A config that the task refuses.
+    pub fn new(spec: RegimeSpec, id: TaskId, config: &Value) -> Result<Regime> {
+        let mut tasks = vec![Task::new(id, config)?];
+        for level in 1..=DENSITY_LEVELS {
+            let share = level as f64 / DENSITY_LEVELS as f64;
+            match denser(&spec.full, id, config, share) {
+                Some(config) if spec.peak > 0.0 => tasks.push(Task::new(id, &config)?),
+                _ => break,
+            }
+        }
+        Ok(Regime { spec, tasks })
+    }
+
+    /// The regime as it was written.
+    pub fn spec(&self) -> &RegimeSpec {
+        &self.spec
+    }
+
+    /// The task without drift.
+    pub fn task(&self) -> &Arc<Task> {
+        &self.tasks[0]
+    }
+
+    /// Starts an episode: the world of this seed, and the drift that goes with it.
+    pub fn begin(&self, seed: u64) -> (World, Drift) {
+        // A stream of its own, so that drift never shifts the world's random numbers.
+        let mut random = Generator::seeded(seed ^ 0x5eed_d01f_7000_0000);
+        let timeline = Timeline::draw(&self.spec, typical_duration(self.task().id), &mut random);
+        let intensity = timeline.at(0.0);
+        let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
+        let mut world = World::new(Arc::clone(&self.tasks[level]), seed);
+        let mut drift = Drift::new(self.spec.full, world.temper(), timeline, random);
+        drift.add_cars(&mut world, intensity);
+        drift.apply(&mut world);
+        (world, drift)
+    }
+}
+
+/// A task's config with this share of the extra density; `None` if cars are added one by one.
+///
+/// The tasks' own keys are used where there are any: upstream then gives the extra cars a place and
+/// a route as it gives all others.
+fn denser(full: &Intensity, id: TaskId, config: &Value, share: f64) -> Option<Value> {
+    let (key, usual, extra) = match id {
+        TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
+            let usual = config.get("vehicles_density").and_then(Value::as_f64).unwrap_or(1.0);
+            let mut denser = config.clone();
+            denser["vehicles_density"] =
+                json!(usual * (1.0 + share * (full.highway_density - 1.0)));
+            return Some(denser);
+        }
+        TaskId::MergeV0 | TaskId::MergeV1 => return None,
+        TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
+            ("initial_vehicle_count", 10, full.extra_cars.intersection)
+        }
+        TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
+            ("other_vehicles", 1, full.extra_cars.racetrack)
+        }
+    };
+    let usual = config.get(key).and_then(Value::as_u64).unwrap_or(usual);
+    let mut denser = config.clone();
+    denser[key] = json!(usual + (f64::from(extra) * share).round() as u64);
+    Some(denser)
+}
+
+/// About how long an episode lasts \[s\], to spread the changes over it.
+fn typical_duration(id: TaskId) -> f64 {
+    match id {
+        TaskId::MergeV0 | TaskId::MergeV1 => 14.0,
+        TaskId::HighwayV0 => 40.0,
+        TaskId::HighwayFastV0 => 30.0,
+        TaskId::IntersectionV0 | TaskId::IntersectionV2 => 13.0,
+        TaskId::RacetrackV0 | TaskId::RacetrackV1 => 300.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpss_highway::Action;
+
+    fn episode(regime: &str, id: TaskId, seed: u64) -> Vec<u64> {
+        let spec = RegimeSpec::load(regime).unwrap();
+        let regime = Regime::new(spec, id, &json!({})).unwrap();
+        let (mut world, mut drift) = regime.begin(seed);
+        let mut seen = vec![0.0; world.task().observer.len()];
+        let mut bits = Vec::new();
+        for _ in 0..10 {
+            drift.apply(&mut world);
+            let action = match world.task().controls.action_count() {
+                Some(_) => Action::Index(1),
+                None => Action::Point(&[0.01]),
+            };
+            let step = world.step(action, &mut seen).unwrap();
+            bits.extend(world.vehicles().iter().flat_map(|car| [car.x.to_bits(), car.y.to_bits()]));
+            if step.is_over() {
+                break;
+            }
+        }
+        bits
+    }
+
+    #[test]
+    fn stationary_is_the_plain_task_bit_for_bit() {
+        for id in TaskId::ALL {
+            let task = Task::with_defaults(id);
+            let mut world = World::new(task.clone(), 11);
+            let mut seen = vec![0.0; task.observer.len()];
+            let mut bits = Vec::new();
+            for _ in 0..10 {
+                let action = match task.controls.action_count() {
+                    Some(_) => Action::Index(1),
+                    None => Action::Point(&[0.01]),
+                };
+                let step = world.step(action, &mut seen).unwrap();
+                let cars = world.vehicles().iter();
+                bits.extend(cars.flat_map(|car| [car.x.to_bits(), car.y.to_bits()]));
+                if step.is_over() {
+                    break;
+                }
+            }
+            assert_eq!(episode("stationary", id, 11), bits, "{id:?}");
+        }
+    }
+
+    #[test]
+    fn drift_is_reproducible_and_different() {
+        for id in [TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0]
+        {
+            assert_eq!(episode("high", id, 3), episode("high", id, 3), "{id:?}");
+            // An episode may begin quietly; ten of them do not all.
+            let differs = |seed| episode("high", id, seed) != episode("stationary", id, seed);
+            assert!((3..13).any(differs), "{id:?}");
+            assert_ne!(episode("high", id, 3), episode("high", id, 4), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn intensity_stays_within_its_peak_and_changes_as_often_as_it_should() {
+        for (name, peak, changes) in [("mild", 0.25, 1), ("average", 0.5, 2), ("high", 1.0, 4)] {
+            let spec = RegimeSpec::load(name).unwrap();
+            for seed in 0..50 {
+                let timeline = Timeline::draw(&spec, 40.0, &mut Generator::seeded(seed));
+                assert_eq!(timeline.changes(), changes);
+                for tenth in 0..400 {
+                    let intensity = timeline.at(f64::from(tenth) / 10.0);
+                    assert!((0.0..=peak).contains(&intensity), "{name} {intensity}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_regime_is_refused_by_name() {
+        let refuse = |text: &str| {
+            let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            format!("{:#}", RegimeSpec::load(file.path().to_str().unwrap()).unwrap_err())
+        };
+        assert!(
+            refuse("name = 'x'\npeak = 1.5\nchanges = 1").contains("`peak` is out of range: 1.5")
+        );
+        assert!(refuse("name = 'x'\npeak = 1\nchanges = 1\npeek = 2").contains("peek"));
+        assert!(RegimeSpec::load("wild").unwrap_err().to_string().contains("`wild`"));
+    }
+}

@@ -1,0 +1,157 @@
+//! What does drift do to a running world?
+//!
+//! Before every decision [`Drift::apply`] brings the traffic's temper up to the present intensity,
+//! and now and then makes the car ahead of the ego brake. Everything goes through
+//! [`World::disturb`], and every draw comes from a stream of the episode's own.
+
+use cpss_highway::driver::Temper;
+use cpss_highway::random::Generator;
+use cpss_highway::road::LaneId;
+use cpss_highway::vehicle::LENGTH;
+use cpss_highway::{Disturbance, TaskId, World};
+
+use super::{ExtraCars, Intensity, Timeline};
+
+/// Speed around which extra cars drive on the merge's highway \[m/s\], and on its ramp.
+const HIGHWAY_SPEED: f64 = 29.0;
+const RAMP_SPEED: f64 = 20.0;
+
+/// The drift of one episode in progress.
+#[derive(Clone, Debug)]
+pub struct Drift {
+    full: Intensity,
+    base: Temper,
+    timeline: Timeline,
+    random: Generator,
+    applied: f64,
+}
+
+impl Drift {
+    /// The drift of an episode whose traffic has this temper to begin with.
+    pub(super) fn new(
+        full: Intensity,
+        base: Temper,
+        timeline: Timeline,
+        random: Generator,
+    ) -> Drift {
+        Drift { full, base, timeline, random, applied: 0.0 }
+    }
+
+    /// Brings the world up to the present intensity; call before every decision.
+    pub fn apply(&mut self, world: &mut World) {
+        let intensity = self.timeline.at(world.time());
+        if intensity != self.applied {
+            self.applied = intensity;
+            // Numbers within the checked ranges are never refused.
+            let _ = world.disturb(Disturbance::Temper(self.temper(intensity)));
+            let spawning = blend(0.6, self.full.spawn_probability, intensity);
+            let _ = world.disturb(Disturbance::SpawnProbability(spawning));
+        }
+        let chance = intensity * self.full.brakings_per_second * world.task().decision_time;
+        if chance > 0.0 && self.random.random() < chance {
+            self.brake_the_car_ahead(world);
+        }
+    }
+
+    /// The intensity at the present.
+    pub fn intensity(&self) -> f64 {
+        self.applied
+    }
+
+    fn temper(&self, intensity: f64) -> Temper {
+        let Temper { headway, jam_distance, comfort_acceleration, .. } = self.base;
+        Temper {
+            // Dense traffic flows because its drivers follow closely, and it stays as dense as it
+            // began: with wide gaps wanted again, all of it would drop below the ego's slowest speed.
+            headway: blend(headway, self.full.headway, intensity.max(self.timeline.at(0.0))),
+            // From centre to centre, so a car's length is in it, which nothing cuts.
+            jam_distance: LENGTH
+                + (jam_distance - LENGTH) * (1.0 - self.full.jam_distance_cut * intensity),
+            comfort_acceleration: comfort_acceleration
+                * (1.0 + self.full.acceleration_boost * intensity),
+            lane_change_gain: blend(
+                self.base.lane_change_gain,
+                self.full.lane_change_gain,
+                intensity,
+            ),
+            imposed_braking: blend(self.base.imposed_braking, self.full.imposed_braking, intensity),
+            ..self.base
+        }
+    }
+
+    /// Puts extra cars on the merge's roads, where there is room. Other tasks have a config for it.
+    pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
+        if !matches!(world.task().id, TaskId::MergeV0 | TaskId::MergeV1) {
+            return;
+        }
+        let ExtraCars { merge_highway, merge_ramp, .. } = self.full.extra_cars;
+        let network = &world.task().network;
+        let lanes_between = |from: &str, to: &str| -> Vec<LaneId> {
+            (0..2).filter_map(|place| network.find_lane(from, to, place)).collect()
+        };
+        let highway = (merge_highway, lanes_between("a", "b"), HIGHWAY_SPEED);
+        let ramp = (merge_ramp, lanes_between("j", "k"), RAMP_SPEED);
+        for (count, lanes, usual_speed) in [highway, ramp] {
+            for _ in 0..(f64::from(count) * intensity).round() as u32 {
+                self.add_car(world, &lanes, usual_speed);
+            }
+        }
+    }
+
+    fn add_car(&mut self, world: &mut World, lanes: &[LaneId], usual_speed: f64) {
+        const TRIES: usize = 10;
+        for _ in 0..TRIES {
+            let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return };
+            let along = self.random.uniform(0.0, world.task().network.lane(lane).length);
+            let spread = self.full.speed_spread;
+            let speed = usual_speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            if !self.has_room(world, lane, along, speed) {
+                continue;
+            }
+            // As upstream's: who comes from the ramp wants to be as fast as the highway.
+            let target_speed = speed.max(HIGHWAY_SPEED * (1.0 - spread));
+            let arrival = Disturbance::Arrival { lane, along, speed, target_speed };
+            if world.disturb(arrival).is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Whether nobody on a lane would be too close to a car there: each follower keeps the tightest
+    /// headway there is, and the room to brake for who is ahead of it.
+    fn has_room(&self, world: &World, lane: LaneId, along: f64, speed: f64) -> bool {
+        world.vehicles().iter().filter(|car| car.lane == lane).all(|car| {
+            let gap = (car.along - along).abs() - LENGTH;
+            let (behind, ahead) =
+                if car.along < along { (car.speed, speed) } else { (speed, car.speed) };
+            let closing = (behind - ahead).max(0.0);
+            gap >= self.full.headway * behind
+                + closing * closing / (2.0 * self.base.comfort_braking)
+        })
+    }
+
+    /// Makes the nearest car ahead in the ego's lane brake, if there is one near enough to matter.
+    fn brake_the_car_ahead(&mut self, world: &mut World) {
+        const NEAR: f64 = 60.0;
+        let ego = world.ego();
+        let ahead = |place: usize| {
+            let car = &world.vehicles()[place];
+            let distance = ego.distance_ahead(car.position());
+            (car.lane == ego.lane && distance > 0.0 && distance < NEAR).then_some(distance)
+        };
+        let nearest = (0..world.vehicles().len())
+            .filter(|place| *place != world.ego_index())
+            .filter_map(|place| Some((place, ahead(place)?)))
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        let deceleration = self.random.uniform(2.0, 4.0);
+        let duration = self.random.uniform(0.3, 0.7);
+        if let Some((vehicle, _)) = nearest {
+            // A wreck ahead is no traffic any more, and is left alone.
+            let _ = world.disturb(Disturbance::Braking { vehicle, deceleration, duration });
+        }
+    }
+}
+
+fn blend(usual: f64, full: f64, intensity: f64) -> f64 {
+    usual + (full - usual) * intensity
+}

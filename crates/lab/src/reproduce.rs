@@ -1,0 +1,225 @@
+//! How is the paper's experiment made again?
+//!
+//! `cpss reproduce` runs every unit of the plan from the shipped policies, keeps each finished one
+//! as a file, and writes the tables. `cpss run` does a share of a plan's units, for Slurm arrays
+//! and indexed jobs, and `cpss merge` puts the shares together. Killed at any moment, it goes on where it was: a finished
+//! unit is never lost, a half-written one never counted, and the tables come out the same to the
+//! last byte.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::plan::{Plan, Unit, UnitRecord};
+use crate::tables;
+
+/// Options of `cpss reproduce`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cpss reproduce --quick               a first look, in about a minute
+  cpss reproduce                       5 policies x 100 episodes per cell
+  cpss reproduce --full --out results  5 policies x 1,000 episodes per cell")]
+pub struct Options {
+    /// 5 policies x 10 episodes per cell
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// 5 policies x 1,000 episodes per cell
+    #[arg(long)]
+    pub full: bool,
+    /// Folder for records and tables; an interrupted run goes on from it
+    #[arg(long, default_value = "out")]
+    pub out: PathBuf,
+}
+
+/// Options of `cpss run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example, a plan shared by two machines:
+  cpss run --plan plan.toml --shard 0/2 --out a     on one
+  cpss run --plan plan.toml --shard 1/2 --out b     on the other
+  cpss merge --plan plan.toml --out all a b         then, anywhere
+
+A plan lists what differs from the paper's experiment, such as
+  tasks = [\"merge-v0\"]
+  arms = [\"dqn\", \"cpss\"]
+  episodes = 200")]
+pub struct RunOptions {
+    /// The plan, as a .toml file
+    #[arg(long)]
+    pub plan: PathBuf,
+    /// Which share of the units: I/N, from 0/N to N-1/N
+    #[arg(long, default_value = "0/1")]
+    pub shard: Shard,
+    /// Folder for records; an interrupted run goes on from it
+    #[arg(long, default_value = "out")]
+    pub out: PathBuf,
+}
+
+/// Options of `cpss merge`.
+#[derive(Debug, Args)]
+pub struct MergeOptions {
+    /// The plan that the shares belong to, as a .toml file
+    #[arg(long)]
+    pub plan: PathBuf,
+    /// Folder for all records and the tables
+    #[arg(long, default_value = "out")]
+    pub out: PathBuf,
+    /// Folders of the shares
+    #[arg(required = true)]
+    pub shares: Vec<PathBuf>,
+}
+
+/// A share of a plan's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let parts = text.split_once('/').and_then(|(index, count)| {
+            Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? })
+        });
+        match parts {
+            Some(shard) if shard.index < shard.count => Ok(shard),
+            _ => Err("give I/N with I from 0 to N-1, such as 0/4".to_owned()),
+        }
+    }
+}
+
+/// Runs `cpss run`.
+///
+/// # Errors
+///
+/// As [`run`], or a plan that makes no sense.
+pub fn run_share(options: &RunOptions) -> Result<()> {
+    let units = Plan::load(&options.plan)?.units();
+    let Shard { index, count } = options.shard;
+    let share: Vec<Unit> = units.into_iter().skip(index).step_by(count).collect();
+    let records = run_units(&share, &options.out)?;
+    println!("{} units in {}", records.len(), options.out.display());
+    Ok(())
+}
+
+/// Runs `cpss merge`.
+///
+/// # Errors
+///
+/// A unit of the plan that no share has finished.
+pub fn merge(options: &MergeOptions) -> Result<()> {
+    let mut records = Vec::new();
+    for unit in Plan::load(&options.plan)?.units() {
+        let name = format!("{}.json", unit.name());
+        let mut found = None;
+        for share in &options.shares {
+            found = finished(&share.join("records").join(&name), &unit)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        let record = found.with_context(|| format!("no share has finished the unit {name}"))?;
+        records.push(record);
+    }
+    let folder = records_folder(&options.out)?;
+    for record in &records {
+        keep(&folder.join(format!("{}.json", record.unit.name())), record)?;
+    }
+    println!("{}", tables::write_all(&records, &options.out)?);
+    println!("records and tables: {}", options.out.display());
+    Ok(())
+}
+
+/// Runs `cpss reproduce`.
+///
+/// # Errors
+///
+/// A folder that cannot be written, or a policy that cannot be used.
+pub fn run(options: &Options) -> Result<()> {
+    let episodes = match (options.quick, options.full) {
+        (true, _) => 10,
+        (_, true) => 1000,
+        _ => 100,
+    };
+    let plan = Plan { episodes, ..Plan::default() };
+    let records = run_units(&plan.units(), &options.out)?;
+    let summary = tables::write_all(&records, &options.out)?;
+    println!("{summary}");
+    println!("records and tables: {}", options.out.display());
+    Ok(())
+}
+
+/// Runs those units that are not finished yet, and returns the records of all, in order.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
+    let folder = records_folder(out)?;
+    let progress = ProgressBar::new(units.len() as u64).with_style(
+        ProgressStyle::with_template("{bar:30} {pos}/{len} units, {eta} left, {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    let mut records = Vec::with_capacity(units.len());
+    for unit in units {
+        let place = folder.join(format!("{}.json", unit.name()));
+        let record = match finished(&place, unit)? {
+            Some(record) => record,
+            None => {
+                let Unit { task, regime, arm, policy, .. } = unit;
+                progress.set_message(format!("{task} {regime} {arm} policy {policy}"));
+                let record = unit.run()?;
+                keep(&place, &record)?;
+                record
+            }
+        };
+        records.push(record);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    Ok(records)
+}
+
+fn records_folder(out: &Path) -> Result<PathBuf> {
+    let folder = out.join("records");
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The record of a unit, if it was finished with the same program and settings.
+fn finished(place: &Path, unit: &Unit) -> Result<Option<UnitRecord>> {
+    let Ok(bytes) = fs::read(place) else { return Ok(None) };
+    // A file that cannot be read as a record was not written by us to the end; it is made again.
+    let Ok(record) = serde_json::from_slice::<UnitRecord>(&bytes) else { return Ok(None) };
+    let is_current = record.unit == *unit && record.fingerprint == unit.fingerprint()?;
+    Ok(is_current.then_some(record))
+}
+
+/// Writes a file that is either whole or not there: a neighbour first, then a rename.
+///
+/// # Errors
+///
+/// A folder that cannot be written, or a full disk.
+pub fn keep(place: &Path, record: &impl serde::Serialize) -> Result<()> {
+    let draft = place.with_extension("part");
+    let write = || -> Result<()> {
+        let mut file = fs::File::create(&draft)?;
+        serde_json::to_writer(&mut file, record)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&draft, place)?;
+        Ok(())
+    };
+    write().with_context(|| {
+        format!(
+            "cannot write {}: nothing finished is lost, free some room and run it again",
+            place.display()
+        )
+    })
+}

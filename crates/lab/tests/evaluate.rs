@@ -1,0 +1,79 @@
+//! Contract: one cell of the comparison through the command: the keys, the same numbers every
+//! time, paired seeds, and errors that name what was wrong.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn evaluate(arguments: &[&str]) -> Result<Value, String> {
+    let run = Command::cargo_bin("cpss")
+        .unwrap()
+        .args(["evaluate", "--json"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    if run.status.success() {
+        return Ok(serde_json::from_slice(&run.stdout).unwrap());
+    }
+    Err(String::from_utf8(run.stderr).unwrap())
+}
+
+#[test]
+fn a_cell_has_every_number() {
+    let summary =
+        evaluate(&["--env", "merge-v0", "--method", "random", "--episodes", "20"]).unwrap();
+    for key in [
+        "episodes",
+        "collision_rate",
+        "collision_ci95",
+        "offroad_rate",
+        "proximity_risk",
+        "min_distance",
+        "return_mean",
+        "mean_speed",
+        "success_rate",
+        "intervention_rate",
+        "infeasible_rate",
+        "misprediction_rate",
+        "budget_used",
+        "envelope_violations",
+        "steps_per_second",
+    ] {
+        assert!(!summary[key].is_null(), "no {key}");
+    }
+    assert_eq!(summary["episodes"], 20);
+    assert_eq!(summary["envelope_violations"], 0);
+    let crashes = summary["collision_rate"].as_f64().unwrap();
+    assert!(crashes > 0.4, "random driving on merge crashes more than {crashes}");
+}
+
+#[test]
+fn the_same_cell_gives_the_same_numbers_and_other_seeds_others() {
+    let cell = |seed: &str| {
+        let arguments =
+            ["--env", "intersection-v0", "--regime", "high", "--method", "constant:2", "--seed"];
+        let mut summary =
+            evaluate(&[arguments.as_slice(), &[seed, "--episodes", "30"]].concat()).unwrap();
+        summary["steps_per_second"] = Value::Null;
+        summary
+    };
+    assert_eq!(cell("1000000"), cell("1000000"));
+    assert_ne!(cell("1000000"), cell("1000500"));
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (arguments, words) in [
+        (vec!["--env", "merge-v0", "--regime", "wild", "--method", "random"], "no regime `wild`"),
+        (vec!["--env", "merge-v0", "--method", "shield"], "give dqn, cpss"),
+        (vec!["--env", "merge-v0", "--method", "constant:9"], "constant:9 is no action"),
+        (vec!["--env", "merge-v0", "--policy", "best.pt"], "best.pt"),
+        (vec!["--env", "merge-v0", "--policy", "none.onnx"], "none.onnx"),
+        (vec!["--env", "merge-v0", "--shield", "none.toml"], "none.toml"),
+        (vec!["--env", "merge-v0", "--episodes", "0"], "0"),
+    ] {
+        let error = evaluate(&arguments).unwrap_err();
+        assert!(error.contains(words), "{arguments:?} says: {error}");
+    }
+}
