@@ -16,7 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for mode in [Mode::Shadow, Mode::Enforce] {
         // At most half a unit of risk over two hours, one decision a minute.
         let fallback = Fallback::BestAdmissible;
-        let spec = ShieldSpec { mode, fallback, ..ShieldSpec::new(0.5, MINUTES) };
+        // If no power level's risk can be told, the heater goes off.
+        let last_resort = 0;
+        let spec = ShieldSpec { mode, fallback, last_resort, ..ShieldSpec::new(0.5, MINUTES) };
         let mut shield = Shield::new(spec)?;
         let mut air = 22.0;
         let mut hottest = air;

@@ -10,26 +10,29 @@
 //!
 //! **Invariants:** candidate 0 is the proposal, clamped to the bounds as every candidate is; the
 //! others follow a fixed low-discrepancy sequence (Halton's), so the same call gives the same
-//! candidates; a prefix of a longer set is the shorter set.
+//! candidates; a prefix of a longer set is the shorter set; a set is judged only if every candidate
+//! is finite and within the bounds, and, where the verdict is carried out, only if the last resort
+//! is not the proposal, so that a predictor that fails cannot let the proposal through.
 //!
 //! **Absent on purpose:** randomness, gradients, and more than [`MAX_DIMENSIONS`] dimensions, where
 //! so few samples would say nothing.
 
 use core::fmt;
 
-use crate::{Decision, Fallback, JudgeError, Shield, Situation, usable};
+use crate::{Decision, Fallback, JudgeError, Mode, Shield, Situation, usable};
 
 /// The most dimensions an action may have: one prime base each.
 pub const MAX_DIMENSIONS: usize = BASES.len();
 
-/// Where candidates may lie: within `radius` of the proposal and within the action's bounds.
+/// Where candidates may lie: within the action's bounds, and within `radius` of the proposal after
+/// that has been clamped to them.
 ///
 /// Each slice has one number per dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbourhood<'a> {
     /// The proposed action.
     pub proposal: &'a [f64],
-    /// How far from the proposal a candidate may be, at least 0.
+    /// How far from the clamped proposal a sampled candidate may be, at least 0.
     pub radius: &'a [f64],
     /// The least action.
     pub low: &'a [f64],
@@ -39,8 +42,10 @@ pub struct Neighbourhood<'a> {
 
 /// Fills `candidates`, row after row, with actions near the proposal; the first is the proposal.
 ///
-/// A domain that knows a safe action (full brake, say) should overwrite the last row with it and
-/// make it the spec's `last_resort`; the default last resort, 0, is the proposal itself.
+/// Overwrite the last row with an action that is known to be safe (full brake, say) and make that
+/// row the spec's `last_resort`: it runs when not one cost is usable. Such a row may lie outside the
+/// radius, but not outside the bounds. [`judge_nearest`] refuses a spec that leaves the last resort
+/// at 0, the proposal itself.
 ///
 /// # Errors
 ///
@@ -51,16 +56,22 @@ pub struct Neighbourhood<'a> {
 /// use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
 /// use cpss_shield::{Shield, ShieldSpec};
 ///
-/// let shield = Shield::new(ShieldSpec::new(1.0, 10))?;
+/// let shield = Shield::new(ShieldSpec { last_resort: 15, ..ShieldSpec::new(1.0, 10) })?;
 /// let around = Neighbourhood { proposal: &[0.9], radius: &[0.5], low: &[-1.0], high: &[1.0] };
 /// let mut candidates = [0.0; 16];
 /// sample(&around, &mut candidates)?;
+/// candidates[15] = -1.0; // full brake, which is safe here whatever happens
 ///
 /// // In this domain, whatever is above 0.7 is dangerous.
 /// let costs = candidates.map(|action| if action > 0.7 { 0.8 } else { 0.0 });
 /// let decision = judge_nearest(&shield, &around, &candidates, &costs, 0.0, &mut [0.0; 16])?;
 /// let executed = candidates[decision.executed()];
 /// assert!(executed <= 0.7 && executed > 0.6);
+///
+/// // A predictor that fails leaves the last resort.
+/// let blind = [f64::NAN; 16];
+/// let decision = judge_nearest(&shield, &around, &candidates, &blind, 0.0, &mut [0.0; 16])?;
+/// assert_eq!(candidates[decision.executed()], -1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn sample(around: &Neighbourhood<'_>, candidates: &mut [f64]) -> Result<(), CandidateError> {
@@ -81,12 +92,16 @@ pub fn sample(around: &Neighbourhood<'_>, candidates: &mut [f64]) -> Result<(), 
 /// that is. Changes nothing; settle the decision as any other.
 ///
 /// This is [`Fallback::BestAdmissible`] with the preference `-distance^2`, measured in radii so that
-/// metres and radians weigh alike, whatever the shield's own fallback. `preferences` is room for
-/// one number per candidate, and holds those preferences afterwards.
+/// metres and radians weigh alike, whatever the shield's own fallback. A dimension of radius 0 is to
+/// be left alone: a candidate that differs there is infinitely far, further than any that does not.
+/// Among equally distant ones the least cost decides. `preferences` is room for one number per
+/// candidate, and holds those preferences afterwards.
 ///
 /// # Errors
 ///
-/// If the slices do not fit together, or the shield refuses the situation's shape.
+/// If the slices do not fit together; if a candidate is not finite or out of bounds, or candidate 0
+/// is not the clamped proposal; if the shield enforces and its `last_resort` is 0, the proposal; or
+/// if the shield refuses the situation's shape.
 pub fn judge_nearest(
     shield: &Shield,
     around: &Neighbourhood<'_>,
@@ -98,16 +113,26 @@ pub fn judge_nearest(
     let rows = around.check(candidates.len())?;
     expect("costs", rows, costs.len())?;
     expect("preferences", rows, preferences.len())?;
-    for (candidate, preference) in
-        candidates.chunks_exact(around.dimensions()).zip(preferences.iter_mut())
+    // Always, not only when no cost is usable: a wrong setting should show on the first decision,
+    // not in the emergency. In shadow mode the proposal runs anyway, and nobody relies on it.
+    let spec = shield.rules().spec();
+    if spec.mode == Mode::Enforce && spec.last_resort == 0 {
+        return Err(CandidateError::LastResortIsProposal);
+    }
+    for ((row, candidate), preference) in
+        (0..rows).zip(candidates.chunks_exact(around.dimensions())).zip(preferences.iter_mut())
     {
         let mut distance2 = 0.0;
-        for (axis, &value) in around.axes().zip(candidate) {
-            // A dimension of radius 0 is not searched, and has no unit to measure by.
-            if axis.radius > 0.0 {
-                let radii = (value - axis.centre()) / axis.radius;
-                distance2 += radii * radii;
+        for ((dimension, axis), &value) in (0..MAX_DIMENSIONS).zip(around.axes()).zip(candidate) {
+            let (low, high) = match row {
+                0 => (axis.centre(), axis.centre()),
+                _ => (axis.low, axis.high),
+            };
+            // The bounds are finite, so that this refuses NaN and the infinities too.
+            if !(low..=high).contains(&value) {
+                return Err(CandidateError::Candidate { row, dimension, value, low, high });
             }
+            distance2 += axis.distance2(value);
         }
         *preference = -distance2;
     }
@@ -141,6 +166,22 @@ pub enum CandidateError {
         /// What it held.
         value: f64,
     },
+    /// A candidate is not finite or out of bounds, or candidate 0 is not the clamped proposal.
+    Candidate {
+        /// The row in `candidates`.
+        row: usize,
+        /// The dimension.
+        dimension: usize,
+        /// What it held.
+        value: f64,
+        /// The least it may be; in row 0, the clamped proposal.
+        low: f64,
+        /// The greatest it may be; in row 0, the clamped proposal.
+        high: f64,
+    },
+    /// The spec's `last_resort` is 0, the proposal: if the predictor failed, the very action that
+    /// nothing is known of would run.
+    LastResortIsProposal,
     /// The shield refused the situation's shape.
     Judge(JudgeError),
 }
@@ -157,6 +198,18 @@ impl fmt::Display for CandidateError {
             CandidateError::OutOfRange { field, dimension, value } => {
                 write!(f, "`{field}[{dimension}]` is out of range: {value}")
             }
+            CandidateError::Candidate { row: 0, dimension, value, low, .. } => write!(
+                f,
+                "`candidates` row 0, dimension {dimension} is {value}, expected the clamped \
+                 proposal {low}"
+            ),
+            CandidateError::Candidate { row, dimension, value, low, high } => write!(
+                f,
+                "`candidates` row {row}, dimension {dimension} is {value}, expected {low} to {high}"
+            ),
+            CandidateError::LastResortIsProposal => f.write_str(
+                "`last_resort` is 0, which is the proposal: name the row of a known safe action",
+            ),
             CandidateError::Judge(error) => error.fmt(f),
         }
     }
@@ -177,6 +230,19 @@ impl Axis {
     /// The proposal, brought within the bounds.
     fn centre(&self) -> f64 {
         self.clamp(self.proposal)
+    }
+
+    /// How far a value is from the centre, squared, in radii.
+    fn distance2(&self, value: f64) -> f64 {
+        if self.radius > 0.0 {
+            let radii = (value - self.centre()) / self.radius;
+            radii * radii
+        } else if value == self.centre() {
+            0.0
+        } else {
+            // Without a radius there is no unit to measure by, and no leave to move.
+            f64::INFINITY
+        }
     }
 
     /// The point at a share in `[0, 1)` of the way through the box. The box is cut at the bounds
@@ -295,7 +361,8 @@ mod tests {
 
     #[test]
     fn nearest_admissible_wins_even_under_min_risk() {
-        let shield = Shield::new(ShieldSpec::new(2.0, 10)).unwrap();
+        let shield =
+            Shield::new(ShieldSpec { last_resort: 3, ..ShieldSpec::new(2.0, 10) }).unwrap();
         let around = Neighbourhood { proposal: &[0.0], radius: &[1.0], low: &[-1.0], high: &[1.0] };
         let candidates = [0.0, 0.2, -0.4, 0.8];
         let (costs, mut room) = ([0.9, 0.8, 0.1, 0.0], [0.0; 4]);

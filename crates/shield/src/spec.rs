@@ -42,7 +42,13 @@ pub struct ShieldSpec {
     pub fallback: Fallback,
     /// Whether the verdict is carried out or only recorded.
     pub mode: Mode,
-    /// The action that runs when not one cost of a situation is usable. Its range depends on the
+    /// The action that runs when not one cost of a situation is usable: the predictor has failed,
+    /// and the shield knows nothing.
+    ///
+    /// **Choose it.** The 0 of [`ShieldSpec::new`] is a placeholder. Only the domain knows which
+    /// action is safest to take blindly; if that is not action 0, a spec that leaves it at 0 runs
+    /// whatever action 0 happens to be. For candidate sets row 0 is the proposal, so
+    /// [`judge_nearest`](crate::candidates::judge_nearest) refuses 0. Its range depends on the
     /// action set, so each situation checks it.
     pub last_resort: usize,
 }
@@ -59,7 +65,8 @@ impl ShieldSpec {
     ///
     /// `epsilon` is 1e-6, the cap 0.5, the gain exponential with its default strengths (made for
     /// densities of about 0 to 1), the smoothing 0.2, the fallback the paper's
-    /// [`Fallback::MinRisk`], the mode [`Mode::Enforce`], and the last resort action 0.
+    /// [`Fallback::MinRisk`], the mode [`Mode::Enforce`], and the last resort action 0, which is a
+    /// placeholder: see [`ShieldSpec::last_resort`].
     pub const fn new(budget: f64, horizon: u32) -> ShieldSpec {
         ShieldSpec {
             budget,
