@@ -42,7 +42,7 @@ impl Threshold {
             None => 0.0,
         };
         Threshold {
-            tau: tau_budget.min(tau_cap) * gain,
+            tau: smaller(tau_cap, tau_budget) * gain,
             tau_cap,
             tau_budget,
             gain,
@@ -99,5 +99,38 @@ impl Threshold {
     /// The gain `g` in `(0, 1]`; 0 if the density was unusable.
     pub const fn gain(&self) -> f64 {
         self.gain
+    }
+}
+
+/// The smaller of cap and projection.
+///
+/// Not `f64::min`, which would turn a projection that is NaN into the cap, and so fail open. No
+/// ledger projects a NaN today; if one ever did, the threshold would be NaN and admit nothing.
+fn smaller(tau_cap: f64, tau_budget: f64) -> f64 {
+    if tau_cap <= tau_budget { tau_cap } else { tau_budget }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_of_the_two_limits_counts() {
+        assert_eq!(smaller(0.5, 0.25), 0.25);
+        assert_eq!(smaller(0.5, 0.75), 0.5);
+        assert_eq!(smaller(0.5, f64::INFINITY), 0.5);
+    }
+
+    #[test]
+    fn regression_a_projection_that_is_nan_admits_nothing() {
+        let threshold = Threshold {
+            tau: smaller(0.5, f64::NAN),
+            tau_cap: 0.5,
+            tau_budget: f64::NAN,
+            gain: 1.0,
+            closed: false,
+            spent: false,
+        };
+        assert!(!threshold.admits(0.0) && !threshold.admits(0.4));
     }
 }
