@@ -2,7 +2,8 @@
 //!
 //! The crate and a caller of all its functions are compiled to assembly, optimised but *with*
 //! overflow checks, and no call in it may lead to a panic. A control that indexes, slices, unwraps,
-//! overflows, divides and clamps carelessly goes through the same scanner, which must catch all six.
+//! overflows, divides, clamps and copies carelessly goes through the same scanner, which must catch all
+//! seven.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -32,7 +33,7 @@ fn the_scanner_finds_every_kind_of_panic() {
     let control = format!("{MANIFEST}/tests/panic_free/control.rs");
     let assembly = compile(&scratch("control"), "control", &control, &[]);
     let functions = panicking(&assembly);
-    for function in ["indexes", "slices", "unwraps", "overflows", "divides", "clamps"] {
+    for function in ["indexes", "slices", "unwraps", "overflows", "divides", "clamps", "copies"] {
         let mangled = format!("7control{}{function}", function.len());
         assert!(functions.iter().any(|name| name.contains(&mangled)), "{function}: {functions:?}");
     }
@@ -56,7 +57,14 @@ fn compile(dir: &Path, name: &str, file: &str, more: &[&str]) -> String {
 
 /// The functions, by mangled name, whose assembly refers to anything that panics.
 fn panicking(assembly: &str) -> BTreeSet<String> {
-    let marks = ["panic", "unwrap_failed", "expect_failed", "index_fail", "slice_error_fail"];
+    let marks = [
+        "panic",
+        "unwrap_failed",
+        "expect_failed",
+        "index_fail",
+        "slice_error_fail",
+        "len_mismatch_fail",
+    ];
     let mut function = "";
     let mut found = BTreeSet::new();
     for line in assembly.lines() {

@@ -33,3 +33,8 @@ pub fn divides(length: usize, dimensions: usize) -> usize {
 pub fn clamps(value: f64, low: f64, high: f64) -> f64 {
     value.clamp(low, high)
 }
+
+#[inline(never)]
+pub fn copies(from: &[f64], to: &mut [f64]) {
+    to.copy_from_slice(from);
+}
