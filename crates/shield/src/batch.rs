@@ -2,7 +2,8 @@
 //!
 //! Start at [`judge_all`], then [`settle_all`]. A batch is a slice of shields, one per row, and
 //! the caller owns every buffer. A row that is being reset is masked out and gets `None`; resetting
-//! row `i` is `shields[i].reset()`, and no other row notices.
+//! row `i` is `shields[i].reset()`, and no other row notices. A row that is reset between judging and
+//! settling makes its decision stale, on every step.
 //!
 //! **Invariants:** a row's decision and settlement have the same bits as the single form's, which
 //! is the code that makes them; a batch is settled whole or not at all; an error names the row.
@@ -65,8 +66,9 @@ impl<'a> Situations<'a> {
 ///
 /// # Errors
 ///
-/// If a buffer has the wrong length, or a row's situation makes no sense. Rows after that one are
-/// not judged; as judging changes nothing, the call can simply be made again.
+/// If a buffer has the wrong length, or a row's situation makes no sense. That row and those after
+/// it are not judged and hold `None`, never a decision of an earlier call; as judging changes
+/// nothing, the call can simply be made again.
 ///
 /// ```
 /// use cpss_shield::{Rules, Shield, ShieldSpec};
@@ -93,6 +95,7 @@ pub fn judge_all(
     situations: &Situations<'_>,
     decisions: &mut [Option<Decision>],
 ) -> Result<(), BatchError> {
+    decisions.fill(None);
     situations.check(shields.len())?;
     expect("decisions", shields.len(), decisions.len())?;
     // Not `enumerate`: its counter keeps an overflow check that a range over the length has not.
@@ -161,11 +164,11 @@ pub enum BatchError {
         /// What is wrong with it.
         error: JudgeError,
     },
-    /// A row's decision is of another step than its shield's.
+    /// A row's decision is of another step or ledger than its shield's.
     Settle {
         /// The row.
         row: usize,
-        /// Which steps.
+        /// Which steps and ledgers.
         error: StaleDecision,
     },
 }

@@ -30,7 +30,8 @@ pub struct Certificate {
     pub excess: f64,
     /// The anytime envelope at the last step.
     pub envelope: f64,
-    /// Whether the spent cost was within the envelope at every step.
+    /// Whether the spent cost was within the envelope at every step. Also `false` if the numbers
+    /// ever grew too large for a double to tell; see [`Ledger::envelope_holds`].
     pub envelope_held: bool,
     /// How often the shield did what.
     pub counts: Counts,
@@ -58,7 +59,8 @@ impl Certificate {
 pub struct Counts {
     /// Proposals that were admissible.
     pub admitted: u64,
-    /// Proposals for which an admissible action stood in.
+    /// Proposals that were refused while some action was admissible: it stood in for them, or in
+    /// shadow mode would have.
     pub replaced: u64,
     /// Steps on which no action was admissible.
     pub infeasible: u64,

@@ -2,7 +2,11 @@
 //!
 //! A [`Decision`] is what [`Shield::judge`](crate::Shield::judge) gives and
 //! [`Shield::settle`](crate::Shield::settle) takes back with the observed cost, answered by a
-//! [`Settlement`]. Together they hold all that an auditor needs to derive the step again.
+//! [`Settlement`]. Together with the spec they are enough to derive the charge, the excess, the ledger
+//! and the envelope again, and to check the proposal's verdict against its threshold. To derive the
+//! threshold and the choice of the fallback as well, a trace has to keep the whole
+//! [`Situation`](crate::Situation): the other actions' costs, the preferences and, through the
+//! densities, the context's average.
 //!
 //! **Invariants:** only a shield makes a decision (its fields are private); under
 //! [`Mode::Enforce`](crate::Mode::Enforce) an action that is not the proposal runs only with a
@@ -17,7 +21,9 @@ use crate::{Reason, Threshold, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     pub(crate) step: u64,
+    pub(crate) generation: u64,
     pub(crate) proposal: usize,
+    pub(crate) allowed: usize,
     pub(crate) executed: usize,
     pub(crate) verdict: Verdict,
     pub(crate) threshold: Threshold,
@@ -30,6 +36,13 @@ impl Decision {
     /// The action to run, `a_t`.
     pub const fn executed(&self) -> usize {
         self.executed
+    }
+
+    /// The action that the verdict calls for: the proposal if it was admitted, else what stands in
+    /// for it. Under [`Mode::Enforce`](crate::Mode::Enforce) it is the executed one; in shadow mode
+    /// it is what would have run.
+    pub const fn allowed(&self) -> usize {
+        self.allowed
     }
 
     /// The verdict on the proposal, with its reason.
@@ -86,15 +99,22 @@ impl Decision {
 /// For people: what was decided, and the numbers that decided it.
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (proposal, executed) = (self.proposal, self.executed);
-        let ran_anyway = proposal == executed;
+        let (proposal, allowed) = (self.proposal, self.allowed);
+        // In shadow mode the refused proposal runs all the same, and the log should say so.
+        let only_judged = allowed != self.executed;
         match self.verdict {
             Verdict::Admit => write!(f, "admitted action {proposal}")?,
-            // In shadow mode the refused proposal runs all the same, and the log should say so.
-            Verdict::Replace(_) if ran_anyway => write!(f, "would have replaced {proposal}")?,
-            Verdict::Replace(_) => write!(f, "replaced action {proposal} by {executed}")?,
-            Verdict::Infeasible(_) if ran_anyway => write!(f, "nothing fits, ran {proposal}")?,
-            Verdict::Infeasible(_) => write!(f, "nothing fits, ran {executed} for {proposal}")?,
+            Verdict::Replace(_) if only_judged => {
+                write!(f, "would have replaced action {proposal} by {allowed}")?;
+            }
+            Verdict::Replace(_) => write!(f, "replaced action {proposal} by {allowed}")?,
+            Verdict::Infeasible(_) if only_judged => {
+                write!(f, "nothing fits, would have run {allowed} for {proposal}")?;
+            }
+            Verdict::Infeasible(_) if proposal == allowed => {
+                write!(f, "nothing fits, ran {proposal}")?;
+            }
+            Verdict::Infeasible(_) => write!(f, "nothing fits, ran {allowed} for {proposal}")?,
         }
         let (cost, tau) = (Short(self.cost_proposed), Short(self.threshold()));
         let (budget, gain) = (Short(self.tau_budget()), Short(self.gain()));
@@ -118,37 +138,54 @@ impl fmt::Display for Decision {
 pub struct Settlement {
     /// The step `t` that was settled.
     pub step: u64,
-    /// The cost charged: the observed one, or 1 if that was unusable.
+    /// The cost charged: the observed one as it is, even above 1; or 1 if it was unusable.
     pub charge: f64,
     /// By how much the charge was above the threshold, `e_t`.
     pub excess: f64,
     /// Whether the executed action was predicted to be admissible and was not: the predictor
     /// erred, and the excess is its error.
     pub mispredicted: bool,
-    /// Whether the observed cost was NaN, infinite or negative, so that the worst was charged.
+    /// Whether the observed cost was NaN, infinite or negative, so that 1 was charged,
+    /// the worst on the scale of costs.
     pub unusable_observation: bool,
     /// The budget left after the charge, `R_{t+1}`; below zero if overdrawn.
     pub remaining: f64,
     /// The anytime envelope after the charge.
     pub envelope: f64,
-    /// Whether the spent cost is within the envelope, up to rounding.
+    /// Whether the spent cost is within the envelope, up to rounding. Also `false` if the numbers
+    /// are too large for a double to tell; see
+    /// [`Ledger::envelope_holds`](crate::Ledger::envelope_holds).
     pub envelope_holds: bool,
 }
 
-/// A decision that belongs to another step than the one the shield is at: it was settled
-/// before, or the ledger has been renewed since. Nothing was charged.
+/// A decision that belongs to another step or another ledger than the one the shield is at: it was
+/// settled before, or the shield has been renewed or reset since. Nothing was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleDecision {
     /// The step the decision was judged at.
     pub decided_at: u64,
+    /// The ledger it was judged in, counted from 0: how often the shield had been renewed or reset.
+    pub decided_in: u64,
     /// The step the shield is at.
     pub shield_at: u64,
+    /// The ledger the shield is at, counted likewise.
+    pub shield_in: u64,
 }
 
 impl fmt::Display for StaleDecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StaleDecision { decided_at, shield_at } = self;
-        write!(f, "the decision is of step {decided_at}, but the shield is at step {shield_at}")
+        let StaleDecision { decided_at, decided_in, shield_at, shield_in } = self;
+        if decided_in == shield_in {
+            return write!(
+                f,
+                "the decision is of step {decided_at}, but the shield is at step {shield_at}"
+            );
+        }
+        write!(
+            f,
+            "the decision is of step {decided_at} of ledger {decided_in}, but the shield is at \
+             step {shield_at} of ledger {shield_in}"
+        )
     }
 }
 

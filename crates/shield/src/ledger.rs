@@ -83,11 +83,16 @@ impl Ledger {
     /// step may spend must stay below the line's own rise, `B / (T + epsilon)`. Both are sound for
     /// horizons up to about `2^26` decisions. `tests/reference.py` replays runs in exact rational
     /// arithmetic and checks both the theorem and this slack.
+    ///
+    /// Where the bound itself overflows, which takes charges or a budget near the largest double,
+    /// about 1.8e308, every account would be within it. Nothing has been checked then, and the
+    /// answer is `false`.
     pub fn envelope_holds(&self) -> bool {
         let envelope = self.envelope();
         let magnitude = self.budget + self.spent + self.excess;
         let slack = (self.step as f64 + 8.0) * (f64::EPSILON * magnitude + f64::MIN_POSITIVE);
-        self.spent <= envelope + slack
+        let bound = envelope + slack;
+        bound < f64::INFINITY && self.spent <= bound
     }
 
     /// Whether the horizon has been reached, so that nothing but cost 0 is admissible.
@@ -174,6 +179,18 @@ mod tests {
         let forged = Ledger { spent: 0.6, step: 1, ..Ledger::open(1.0, 2, 1e-6) };
         assert!(!forged.envelope_holds());
         assert!(Ledger { spent: 0.499_999, ..forged }.envelope_holds());
+    }
+
+    #[test]
+    fn regression_an_infinite_bound_vouches_for_nothing() {
+        // Spent by 1e307 more than the excess explains, but `B + C + E` overflows, and with it
+        // the slack.
+        let forged = Ledger { spent: 1e308, excess: 0.9e308, ..Ledger::open(1.0, 2, 1e-6) };
+        assert!(!forged.envelope_holds());
+        // A tenth of it all is large too, but can be told: the first is broken, the second sound.
+        let tenth = Ledger { spent: 1e307, excess: 0.9e307, ..forged };
+        assert!(!tenth.envelope_holds());
+        assert!(Ledger { excess: 1e307, ..tenth }.envelope_holds());
     }
 
     #[test]

@@ -69,7 +69,9 @@
 //! - `R_t` below zero projects to 0, and so does a ledger whose **horizon** is over, until
 //!   [`Shield::renew`] or [`Shield::reset`] opens a new one.
 //! - **Bad numbers fail closed.** A cost that is NaN, infinite or negative is inadmissible; such a
-//!   density makes the threshold 0; such an observed cost is charged as 1.
+//!   density makes the threshold 0; such an observed cost is charged as 1. If not one cost of a
+//!   situation is usable, the spec's [`last_resort`](ShieldSpec::last_resort) runs, which the domain
+//!   has to choose.
 //! - There is no off switch. An unshielded run is judged in [`Mode::Shadow`].
 //!
 //! # The anytime envelope
@@ -107,6 +109,11 @@
 //! - **An infeasible step** has no admissible action at all. The least risky one runs, which may be
 //!   the proposal. The step is counted and its excess added. A shield cannot make a way out that
 //!   does not exist; a predictor that looks far enough ahead can keep one open.
+//! - **A predictor that fails** altogether, so that no cost is usable, leaves the shield only the
+//!   [`last_resort`](ShieldSpec::last_resort). It is as safe as the domain's choice of it; the default,
+//!   action 0, is a placeholder.
+//! - **A caller who never settles** is judged by the threshold of step 0 for ever: nothing is charged,
+//!   so nothing tightens, and a certificate of 0 steps vouches for nothing. Settle every decision.
 //! - **A density that falls** towards its average can loosen the threshold, and one that falls *from*
 //!   its average tightens it if `k_change` outweighs `k_density`: change is risk, in both directions.
 //!   What is monotone is the gain, in each of its two arguments.

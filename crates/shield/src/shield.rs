@@ -5,7 +5,8 @@
 //! with `tau` is [`Threshold::admits`].
 //!
 //! **Invariants:** judging changes nothing and gives the same bits every time; only settling does,
-//! once per decision; the proposal runs if and only if it is admissible (in [`Mode::Enforce`]);
+//! once per decision; in [`Mode::Enforce`] an admissible proposal runs, and an inadmissible one only
+//! as [`Verdict::Infeasible`], where it is the least risky action or the last resort;
 //! both are total over every float there is, and neither can panic (`tests/panic_free.rs`).
 //!
 //! **Absent on purpose:** a way to switch the shield off, to edit the ledger, or to change the
@@ -38,6 +39,8 @@ pub struct Shield {
     context: Context,
     counts: Counts,
     envelope_held: bool,
+    /// How many ledgers were closed before this one.
+    generation: u64,
 }
 
 impl Shield {
@@ -58,6 +61,7 @@ impl Shield {
             context: Context::new(spec.smoothing),
             counts: Counts::default(),
             envelope_held: true,
+            generation: 0,
             rules,
         }
     }
@@ -101,7 +105,9 @@ impl Shield {
 
         Ok(Decision {
             step: self.ledger.step(),
+            generation: self.generation,
             proposal,
+            allowed,
             executed,
             verdict,
             threshold,
@@ -114,13 +120,17 @@ impl Shield {
     /// Charges what the executed action was observed to cost: line 10 of Algorithm 1.
     ///
     /// The observed cost may differ from the predicted one; the ledger believes the observation.
-    /// If that is NaN, infinite or negative, the worst is charged: 1.
+    ///
+    /// It is charged as it is, even above 1: a domain that lets it leave the scale of costs is
+    /// charged by what it said. If it is NaN, infinite or negative it says nothing, and 1 is
+    /// charged, the worst on that scale.
     ///
     /// # Errors
     ///
-    /// If the decision is of another step than the shield's: it has been settled already, or the
-    /// ledger was renewed. Nothing is charged then. A decision of *another shield* at the same
-    /// step cannot be told apart; keep each shield's decisions with it.
+    /// If the decision is of another step or another ledger than the shield's: it has been settled
+    /// already, or the shield was renewed or reset since. Nothing is charged then. A decision of
+    /// *another shield*, at the same step of an equally old ledger, cannot be told apart; keep each
+    /// shield's decisions with it.
     pub fn settle(
         &mut self,
         decision: Decision,
@@ -148,10 +158,16 @@ impl Shield {
         Ok(settlement)
     }
 
-    /// Whether a decision is of the step this shield is at.
+    /// Whether a decision is of the ledger and the step this shield is at.
     pub(crate) fn expects(&self, decision: &Decision) -> Result<(), StaleDecision> {
-        let (decided_at, shield_at) = (decision.step(), self.ledger.step());
-        if decided_at == shield_at { Ok(()) } else { Err(StaleDecision { decided_at, shield_at }) }
+        let stale = StaleDecision {
+            decided_at: decision.step(),
+            decided_in: decision.generation,
+            shield_at: self.ledger.step(),
+            shield_in: self.generation,
+        };
+        let current = stale.decided_at == stale.shield_at && stale.decided_in == stale.shield_in;
+        if current { Ok(()) } else { Err(stale) }
     }
 
     /// Closes the ledger and opens a fresh one, keeping the context: a deployment that goes on.
@@ -160,7 +176,7 @@ impl Shield {
     pub fn renew(&mut self) -> Certificate {
         let finished = self.certificate();
         let context = self.context;
-        *self = Shield { context, ..Shield::under(self.rules) };
+        *self = Shield { context, ..self.next_ledger() };
         finished
     }
 
@@ -169,8 +185,14 @@ impl Shield {
     /// Returns the finished account.
     pub fn reset(&mut self) -> Certificate {
         let finished = self.certificate();
-        *self = Shield::under(self.rules);
+        *self = self.next_ledger();
         finished
+    }
+
+    /// The shield as it was built, but for the generation. It wraps rather than saturates, so that
+    /// even then neighbouring ledgers differ.
+    fn next_ledger(&self) -> Shield {
+        Shield { generation: self.generation.wrapping_add(1), ..Shield::under(self.rules) }
     }
 
     /// The account so far.
@@ -210,5 +232,16 @@ mod tests {
         assert!(!broken.certificate().envelope_held);
         assert!(!broken.renew().envelope_held, "the old account says so to the end");
         assert!(broken.certificate().envelope_held, "and the new one starts afresh");
+    }
+
+    #[test]
+    fn the_generation_wraps_without_a_panic() {
+        let sound = Shield::new(ShieldSpec::new(1.0, 10)).unwrap();
+        let mut oldest = Shield { generation: u64::MAX, ..sound };
+        let situation = Situation { proposal: 0, costs: &[0.0], preferences: &[], density: 0.0 };
+        let decision = oldest.judge(&situation).unwrap();
+        oldest.reset();
+        let stale = oldest.settle(decision, 0.0).unwrap_err();
+        assert_eq!((stale.decided_in, stale.shield_in), (u64::MAX, 0));
     }
 }

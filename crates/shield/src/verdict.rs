@@ -9,14 +9,19 @@
 use core::fmt;
 
 /// The shield's answer to one proposal.
+///
+/// What "runs" below is what runs in [`Mode::Enforce`](crate::Mode::Enforce). In shadow mode the
+/// verdict is the same and the proposal runs all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The proposal is admissible and runs.
     Admit,
-    /// The proposal is refused and an admissible action runs in its place.
+    /// The proposal is refused and an admissible action runs in its place (in shadow mode: would
+    /// have run).
     Replace(Reason),
-    /// The proposal is refused and no action is admissible: the least risky one runs, and what
-    /// it costs above the threshold is counted as excess.
+    /// The proposal is refused and no action is admissible: the least risky one runs (in shadow
+    /// mode: would have run), which may be the proposal itself. What the executed action costs
+    /// above the threshold is counted as excess.
     Infeasible(Reason),
 }
 

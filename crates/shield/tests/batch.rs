@@ -127,7 +127,32 @@ fn a_stale_row_settles_no_row() {
     shields[1].settle(decisions[1].unwrap(), 0.0).unwrap();
     let before = shields;
     let error = settle_all(&mut shields, &decisions, &[0.0; 2], &mut settlements).unwrap_err();
-    let inner = StaleDecision { decided_at: 0, shield_at: 1 };
+    let inner = StaleDecision { decided_at: 0, decided_in: 0, shield_at: 1, shield_in: 0 };
     assert_eq!(error, BatchError::Settle { row: 1, error: inner });
     assert_eq!(shields, before);
+}
+
+#[test]
+fn regression_a_row_reset_before_settling_is_not_charged() {
+    let mut shields = shields();
+    let (mut decisions, mut settlements) = ([None; 2], [None; 2]);
+    judge_all(&shields, &SOUND, &mut decisions).unwrap();
+    shields[1].reset();
+    let before = shields;
+    let error = settle_all(&mut shields, &decisions, &[0.5; 2], &mut settlements).unwrap_err();
+    let inner = StaleDecision { decided_at: 0, decided_in: 0, shield_at: 0, shield_in: 1 };
+    assert_eq!(error, BatchError::Settle { row: 1, error: inner });
+    assert_eq!(shields, before);
+}
+
+#[test]
+fn regression_an_error_leaves_no_decision_of_an_earlier_call() {
+    let mut decisions = [None; 2];
+    judge_all(&shields(), &SOUND, &mut decisions).unwrap();
+    judge_all(&shields(), &Situations { proposals: &[2, 0], ..SOUND }, &mut decisions).unwrap_err();
+    assert_eq!(decisions, [None; 2]);
+
+    judge_all(&shields(), &SOUND, &mut decisions).unwrap();
+    judge_all(&shields(), &Situations { proposals: &[0], ..SOUND }, &mut decisions).unwrap_err();
+    assert_eq!(decisions, [None; 2], "a buffer of the wrong length, too");
 }

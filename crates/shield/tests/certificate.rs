@@ -1,7 +1,8 @@
-//! Contract: a certificate follows from the trace of decisions and settlements alone.
+//! Contract: a certificate follows from the spec, the decisions and the observed costs alone.
 //!
-//! An auditor who has only what each step said adds it up again and must arrive at the shield's own
-//! account. The words people read are pinned here too: they are part of what the shield tells.
+//! An auditor who has only those works out every charge, excess and envelope again, from the
+//! equations and not from what the settlements say, and must arrive at the shield's own account. The
+//! words people read are pinned here too: they are part of what the shield tells.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -24,23 +25,48 @@ proptest! {
         let mut shield = Shield::new(spec).unwrap();
         let mut counts = Counts::default();
         let (mut spent, mut excess, mut envelope, mut held) = (0.0, 0.0, 0.0, true);
+        let usable = |x: f64| x >= 0.0 && x.is_finite();
+        let length = f64::from(spec.horizon) + spec.epsilon;
         for moment in &moments {
             let decision = shield.judge(&moment.situation()).unwrap();
             let settled = shield.settle(decision, moment.observed).unwrap();
-            spent += settled.charge;
-            excess += settled.excess;
-            envelope = settled.envelope;
-            held &= settled.envelope_holds;
+
+            let (tau, observed) = (decision.threshold(), moment.observed);
+            let charge = if usable(observed) { observed } else { 1.0 };
+            spent += charge;
+            excess += (charge - tau).max(0.0);
+            let steps = (settled.step + 1) as f64;
+            envelope = spec.budget * (steps.min(f64::from(spec.horizon)) / length) + excess;
+            // The slack as `Ledger::envelope_holds` derives it.
+            let rounding = 2f64.powi(-52) * (spec.budget + spent + excess) + 2f64.powi(-1022);
+            let bound = envelope + (steps + 8.0) * rounding;
+            let holds = bound.is_finite() && spent <= bound;
+            held &= holds;
+            prop_assert_eq!((settled.charge, settled.remaining), (charge, spec.budget - spent));
+            prop_assert_eq!((settled.envelope, settled.envelope_holds), (envelope, holds));
+
             match decision.verdict() {
                 Verdict::Admit => counts.admitted += 1,
                 Verdict::Replace(_) => counts.replaced += 1,
                 Verdict::Infeasible(_) => counts.infeasible += 1,
             }
             let cost = decision.cost_proposed();
-            counts.unusable_costs += u64::from(!(cost >= 0.0 && cost.is_finite()));
-            counts.unusable_contexts += u64::from(decision.gain() == 0.0);
-            counts.unusable_observations += u64::from(settled.unusable_observation);
-            counts.mispredicted += u64::from(settled.mispredicted);
+            counts.unusable_costs += u64::from(!usable(cost));
+            counts.unusable_contexts += u64::from(!usable(moment.density));
+            counts.unusable_observations += u64::from(!usable(observed));
+            let ran = decision.cost_executed();
+            counts.mispredicted += u64::from(usable(ran) && ran <= tau && charge > tau);
+
+            // In either mode the decision tells what the shield would run.
+            match spec.mode {
+                Mode::Enforce => prop_assert_eq!(decision.allowed(), decision.executed()),
+                Mode::Shadow => prop_assert_eq!(decision.executed(), decision.proposal()),
+            }
+            let enforced = Shield::new(ShieldSpec { mode: Mode::Enforce, ..spec }).unwrap();
+            if settled.step == 0 {
+                let twin = enforced.judge(&moment.situation()).unwrap();
+                prop_assert_eq!(decision.allowed(), twin.executed());
+            }
         }
         let certificate = shield.certificate();
         prop_assert_eq!(certificate.counts, counts);
@@ -111,7 +137,19 @@ fn a_decision_reads_as_a_sentence() {
             &shadow,
             [0.25, 0.0],
             0.0,
-            "would have replaced 0: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
+            "would have replaced action 0 by 1: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
+        ),
+        (
+            &shadow,
+            [0.75, 0.25],
+            0.0,
+            "nothing fits, would have run 1 for 0: cost 0.75 is over the cap 0.5 (budget 0.1, gain 1)",
+        ),
+        (
+            &shadow,
+            [0.25, 0.75],
+            0.0,
+            "nothing fits, ran 0: cost 0.25 is over the threshold 0.1 (budget 0.1, gain 1)",
         ),
     ] {
         assert_eq!(words(shield, 0, &costs, density), text);

@@ -77,7 +77,8 @@ fn a_decision_settles_once() {
     shield.settle(decision, 0.05).unwrap();
     let before = shield;
     let error = shield.settle(decision, 0.05).unwrap_err();
-    assert_eq!(error, StaleDecision { decided_at: 0, shield_at: 1 });
+    let stale = StaleDecision { decided_at: 0, decided_in: 0, shield_at: 1, shield_in: 0 };
+    assert_eq!(error, stale);
     assert_eq!(error.to_string(), "the decision is of step 0, but the shield is at step 1");
     assert_eq!(shield, before, "nothing was charged");
 }
@@ -89,5 +90,26 @@ fn a_decision_does_not_outlive_its_ledger() {
     let late = shield.judge(&SOUND).unwrap();
     shield.renew();
     let error = shield.settle(late, 0.0).unwrap_err();
-    assert_eq!(error, StaleDecision { decided_at: 1, shield_at: 0 });
+    let stale = StaleDecision { decided_at: 1, decided_in: 0, shield_at: 0, shield_in: 1 };
+    assert_eq!(error, stale);
+}
+
+#[test]
+fn regression_a_first_decision_does_not_outlive_its_ledger() {
+    // At step 0 the steps agree, and only the ledger tells the two apart.
+    for open_another in [Shield::renew, Shield::reset] {
+        let mut shield = Shield::new(SPEC).unwrap();
+        let first = shield.judge(&SOUND).unwrap();
+        shield.settle(first, 0.05).unwrap();
+        open_another(&mut shield);
+        let before = shield;
+        let error = shield.settle(first, 0.05).unwrap_err();
+        let stale = StaleDecision { decided_at: 0, decided_in: 0, shield_at: 0, shield_in: 1 };
+        assert_eq!(error, stale);
+        assert_eq!(
+            error.to_string(),
+            "the decision is of step 0 of ledger 0, but the shield is at step 0 of ledger 1"
+        );
+        assert_eq!(shield, before, "nothing was charged");
+    }
 }
