@@ -114,7 +114,8 @@ impl Atlas {
         let steps = ((last - first) / SAMPLING).ceil() as usize;
         for step in 0..=steps {
             let along = first + (last - first) * step as f64 / steps as f64;
-            for side in -8..=8 {
+            // As far across as a car that is close enough can be.
+            for side in -6..=6 {
                 let point = lane.position(along, f64::from(side) * SAMPLING);
                 let Some(candidates) = self.candidates(point) else { return QuietStretch::NONE };
                 let others = candidates.iter().filter(|other| usize::from(other.lane) != id);
@@ -125,7 +126,7 @@ impl Atlas {
         // Between two samples a lane's distance cannot fall by more than this.
         let bound = bound - 3.0 * SAMPLING;
         if bound > 0.0 {
-            QuietStretch { first, last, bound: bound.min(1.5) }
+            QuietStretch { first, last, bound: bound.min(6.0 * SAMPLING) }
         } else {
             QuietStretch::NONE
         }

@@ -26,12 +26,15 @@ pub(crate) fn handle_collisions(
     match by_x {
         Some(by_x) => pairs_on_strip(vehicles, by_x, dt, pairs),
         None => {
-            for first in 0..vehicles.len() {
-                for second in first + 1..vehicles.len() {
-                    if are_close(&vehicles[first], &vehicles[second], dt) {
-                        pairs.push((first as u16, second as u16));
+            let mut rest = &*vehicles;
+            while let [first, others @ ..] = rest {
+                let place = vehicles.len() - rest.len();
+                for (offset, second) in others.iter().enumerate() {
+                    if are_close(first, second, dt) {
+                        pairs.push((place as u16, (place + 1 + offset) as u16));
                     }
                 }
+                rest = others;
             }
         }
     }
@@ -54,7 +57,7 @@ pub(crate) fn handle_collisions(
 
 /// Walks the list sorted by x, looking ahead only as far as two bodies can touch.
 fn pairs_on_strip(vehicles: &[Vehicle], by_x: &[u16], dt: f64, pairs: &mut Vec<(u16, u16)>) {
-    let reach = diagonal() + MAX_SPEED.max(fastest(vehicles)) * dt + SLACK;
+    let reach = DIAGONAL + MAX_SPEED.max(fastest(vehicles)) * dt + SLACK;
     for (place, &behind) in by_x.iter().enumerate() {
         let limit = vehicles[usize::from(behind)].x + reach;
         let near = |ahead: &&u16| vehicles[usize::from(**ahead)].x <= limit;
@@ -72,15 +75,14 @@ fn fastest(vehicles: &[Vehicle]) -> f64 {
     vehicles.iter().fold(0.0, |most, vehicle| vehicle.speed.abs().max(most))
 }
 
-fn diagonal() -> f64 {
-    norm(LENGTH, WIDTH)
-}
+/// Distance between opposite corners of a car: the square root of 29 \[m\].
+const DIAGONAL: f64 = 5.385_164_807_134_504;
 
 /// Upstream's spherical test, and whether anyone looks at this pair at all.
 #[inline]
 fn are_close(first: &Vehicle, second: &Vehicle, dt: f64) -> bool {
     let [dx, dy] = [second.x - first.x, second.y - first.y];
-    let reach = diagonal() + first.speed * dt;
+    let reach = DIAGONAL + first.speed * dt;
     let maybe = reach + SLACK > 0.0 && dx * dx + dy * dy <= (reach + SLACK) * (reach + SLACK);
     maybe
         && (first.checks_collisions || second.checks_collisions)
@@ -121,7 +123,7 @@ fn settle(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
 
 fn settle_with_obstacle(vehicle: &mut Vehicle, obstacle: &Obstacle, dt: f64) {
     let [x, y] = obstacle.position;
-    let reach = (diagonal() + norm(OBSTACLE_SIZE, OBSTACLE_SIZE)) / 2.0 + vehicle.speed * dt;
+    let reach = (DIAGONAL + norm(OBSTACLE_SIZE, OBSTACLE_SIZE)) / 2.0 + vehicle.speed * dt;
     let [dx, dy] = [x - vehicle.x, y - vehicle.y];
     let far = (reach + SLACK).max(0.0);
     if dx * dx + dy * dy > far * far || norm(dx, dy) > reach {
@@ -242,6 +244,11 @@ mod tests {
     fn collide(mut vehicles: Vec<Vehicle>, obstacles: &[Obstacle]) -> Vec<Vehicle> {
         handle_collisions(&mut vehicles, obstacles, None, 1.0 / 15.0, &mut Vec::new());
         vehicles
+    }
+
+    #[test]
+    fn the_diagonal_is_that_of_a_car() {
+        assert_eq!(DIAGONAL, norm(LENGTH, WIDTH));
     }
 
     #[test]

@@ -133,9 +133,12 @@ impl Simulation {
     }
 
     fn steer_and_accelerate(&mut self, task: &Task) {
-        self.ratio_powers.clear();
-        self.exponents.clear();
-        for vehicle in &mut self.vehicles {
+        // A whole number of vectors: the rest would be computed one by one.
+        let room = self.vehicles.len().next_multiple_of(8);
+        self.ratio_powers.resize(room, 1.0);
+        self.exponents.resize(room, 4.0);
+        let slots = self.ratio_powers.iter_mut().zip(&mut self.exponents);
+        for (vehicle, (ratio, exponent)) in self.vehicles.iter_mut().zip(slots) {
             let steers = match vehicle.driver {
                 Driver::Raw => false,
                 Driver::Meta => true,
@@ -147,13 +150,8 @@ impl Simulation {
             if vehicle.driver == Driver::Meta {
                 hold_speed(vehicle);
             }
-            self.ratio_powers.push(speed_ratio(vehicle, task.network.lane(vehicle.lane)));
-            self.exponents.push(vehicle.exponent);
-        }
-        // A whole number of vectors: the rest would be computed one by one.
-        while !self.exponents.len().is_multiple_of(8) {
-            self.ratio_powers.push(1.0);
-            self.exponents.push(self.exponents[0]);
+            *ratio = speed_ratio(vehicle, task.network.lane(vehicle.lane));
+            *exponent = vehicle.exponent;
         }
         powers(&mut self.ratio_powers, &self.exponents);
         for i in 0..self.vehicles.len() {
