@@ -18,7 +18,8 @@ use cpss_highway::{Task, TaskId};
 use serde_json::{Value, json};
 
 /// The tasks for which policies are shipped.
-pub const SHIPPED_TASKS: &[TaskId] = &[TaskId::MergeV0, TaskId::HighwayV0, TaskId::RacetrackV0];
+pub const SHIPPED_TASKS: &[TaskId] =
+    &[TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0];
 
 /// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
 pub const SHIPPED_SEEDS: usize = 5;
@@ -211,6 +212,7 @@ fn shipped_bytes(id: TaskId) -> Option<[&'static [u8]; SHIPPED_SEEDS]> {
     match id {
         TaskId::MergeV0 => Some(files!("merge-v0")),
         TaskId::HighwayV0 => Some(files!("highway-v0")),
+        TaskId::IntersectionV0 => Some(files!("intersection-v0")),
         TaskId::RacetrackV0 => Some(files!("racetrack-v0")),
         _ => None,
     }
