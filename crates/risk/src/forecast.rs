@@ -61,12 +61,21 @@ enum Counts {
     NotBehind,
 }
 
+/// What is thought of one car: the habits of all, and what a hard braking of this one weighs.
+#[derive(Clone, Copy, Debug)]
+struct Manner<'a> {
+    habits: &'a Habits,
+    brake_weight: f64,
+}
+
+/// Time gap below which a driver is about to open it \[s\].
+const CROWDED: f64 = 1.2;
 /// Cosine of the angle up to which two cars go the same way.
 const SAME_WAY: f64 = 0.7;
 /// Distance within which every body counts, wherever it goes \[m\].
 const CLOSE_BY: f64 = 15.0;
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
-const SIDE_STEP_REACH: f64 = 30.0;
+const SIDE_STEP_REACH: f64 = 45.0;
 /// Tracks for which there is room from the start.
 const USUAL_TRACKS: usize = 128;
 
@@ -96,7 +105,8 @@ impl Forecast {
         let span = self.looks as f64 * self.look_time;
         let near = |body: &Body| may_come_near(body, ego, spec, span);
         for (place, body) in scene.others.iter().enumerate().filter(|(_, body)| near(body)) {
-            self.add_car(Hazard::Car(place), body, ego, habits, task, map);
+            let manner = Manner::of(scene, body, habits);
+            self.add_car(Hazard::Car(place), body, ego, manner, task, map);
         }
         for (place, body) in scene.obstacles.iter().enumerate().filter(|(_, body)| near(body)) {
             self.add(Hazard::Obstacle(place), Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
@@ -138,7 +148,7 @@ impl Forecast {
         hazard: Hazard,
         body: &Body,
         ego: &Body,
-        habits: &Habits,
+        manner: Manner<'_>,
         task: &Task,
         map: &Roadmap,
     ) {
@@ -154,15 +164,21 @@ impl Forecast {
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
         let limit = network.lane(body.lane).speed_limit;
-        let fastest = if habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
+        let fastest =
+            if manner.habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
         let span = self.looks as f64 * self.look_time;
         for turn in 0..here.turns(fastest * span, network, map) {
-            self.add_way(hazard, body, is_behind, habits, here.turning(turn), network);
+            self.add_way(hazard, body, is_behind, manner, here.turning(turn), network);
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
             let way = Way::onto(lane, body, network);
-            self.add_way(hazard, body, is_behind, habits, way, network);
+            self.add_way(hazard, body, is_behind, manner, way, network);
+        }
+        if !is_behind && map.runs_out(body.lane) {
+            // It moves over when it finds a gap, and the later the slower it has become.
+            let way = announced.map_or(here, |lane| Way::onto(lane, body, network));
+            self.add(hazard, Habit::RunOut, Counts::NotBehind, 1.0, way);
         }
         for lane in [network.left_of(body.lane), network.right_of(body.lane)].into_iter().flatten()
         {
@@ -172,7 +188,7 @@ impl Forecast {
                 && !sees_on(task, lane, ego);
             if may {
                 let way = Way::onto(lane, body, network);
-                self.add(hazard, Habit::Cruise, Counts::NotBehind, habits.weight, way);
+                self.add(hazard, Habit::Cruise, Counts::NotBehind, manner.habits.weight, way);
             }
         }
     }
@@ -183,7 +199,7 @@ impl Forecast {
         hazard: Hazard,
         body: &Body,
         is_behind: bool,
-        habits: &Habits,
+        manner: Manner<'_>,
         way: Way,
         network: &Network,
     ) {
@@ -200,10 +216,10 @@ impl Forecast {
         }
         if body.speed > 0.0 {
             self.add(hazard, Habit::SlowDown, Counts::NotBehind, 1.0, way);
-            self.add(hazard, Habit::Brake, Counts::NotBehind, habits.weight, way);
+            self.add(hazard, Habit::Brake, Counts::NotBehind, manner.brake_weight, way);
         }
-        if habits.pull_away > 0.0 && body.speed < limit {
-            self.add(hazard, Habit::PullAway, Counts::NotBehind, habits.weight, way);
+        if manner.habits.pull_away > 0.0 && body.speed < limit {
+            self.add(hazard, Habit::PullAway, Counts::NotBehind, manner.habits.weight, way);
         }
     }
 
@@ -240,6 +256,21 @@ impl Forecast {
                 self.poses[look * width + place] = way.pose(speed, half_size, network);
             }
         }
+    }
+}
+
+impl<'a> Manner<'a> {
+    /// A hard braking is unlikely, unless the car has somebody right ahead of it: whoever follows
+    /// that closely is about to open the gap, and does so as hard as it can.
+    fn of(scene: &Scene, body: &Body, habits: &'a Habits) -> Manner<'a> {
+        let wanted = CROWDED * body.speed + body.length;
+        let is_close = |other: &Body| {
+            let ahead = other.along - body.along;
+            other.lane == body.lane && ahead > 0.0 && ahead < wanted
+        };
+        // Where nothing unlikely is thought of, others are not watched that closely.
+        let crowded = habits.weight > 0.0 && scene.others.iter().any(is_close);
+        Manner { habits, brake_weight: if crowded { 1.0 } else { habits.weight } }
     }
 }
 

@@ -53,6 +53,12 @@ impl Roadmap {
     pub(crate) fn must_move_to(&self, lane: LaneId) -> Option<LaneId> {
         self.exits[lane.index()].must_move_to
     }
+
+    /// Whether a car on this lane will soon have to move over, here or on the next.
+    pub(crate) fn runs_out(&self, lane: LaneId) -> bool {
+        let must = |lane: &LaneId| self.must_move_to(*lane).is_some();
+        must(&lane) || self.after(lane).iter().any(must)
+    }
 }
 
 /// On each road that leaves the lane's end, the lane at the same place, or else the closest; only
@@ -93,6 +99,8 @@ mod tests {
         assert_eq!(map.must_move_to(lane("b", "c", 2)), Some(lane("b", "c", 1)));
         let forced = network.lanes().filter(|(id, _)| map.must_move_to(*id).is_some());
         assert_eq!(forced.count(), 1);
+        assert!(map.runs_out(lane("k", "b", 0)) && map.runs_out(lane("b", "c", 2)));
+        assert!(!map.runs_out(lane("a", "b", 1)) && !map.runs_out(lane("j", "k", 0)));
         assert_eq!(map.after(lane("k", "b", 0)), [lane("b", "c", 2)]);
         assert_eq!(map.after(lane("a", "b", 0)), [lane("b", "c", 0)]);
     }

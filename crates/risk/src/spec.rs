@@ -99,11 +99,11 @@ impl RiskSpec {
             sample_time: 1.0 / 3.0,
             reach: 150.0,
             agility: 12.0,
-            fade: 0.5,
+            fade: 0.9,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
             habits: Habits {
                 weight: 0.5,
-                slow_down: 3.0,
+                slow_down: 2.0,
                 brake: 5.0,
                 brake_time: 1.0,
                 yielding_brake: 4.0,
@@ -123,20 +123,24 @@ impl RiskSpec {
         };
         match task {
             TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
-            // Beside a car that has to move over, staying ahead of it is a way out as well.
-            TaskId::MergeV0 | TaskId::MergeV1 => {
-                RiskSpec { backups: [&spec.backups[..], &[HOLD, GO]].concat(), ..spec }
-            }
+            // Beside a car that has to move over, staying ahead of it is a way out as well. Where the
+            // ramp ends is seen from further off.
+            TaskId::MergeV0 | TaskId::MergeV1 => RiskSpec {
+                horizon: 6.0,
+                backups: [&spec.backups[..], &[HOLD, GO]].concat(),
+                ..spec
+            },
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
                 horizon: 6.0,
                 agility: 20.0,
                 sample_time: 0.2,
-                habits: Habits { slow_down: 1.5, pull_away: 2.0, ..spec.habits },
+                habits: Habits { weight: 0.3, slow_down: 1.5, pull_away: 2.0, ..spec.habits },
                 backups: vec![BRAKE, GO, HOLD],
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
                 horizon: 3.0,
+                fade: 0.5,
                 agility: 20.0,
                 sample_time: 0.2,
                 reach: 60.0,

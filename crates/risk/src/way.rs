@@ -35,6 +35,8 @@ pub(crate) enum Habit {
     SlowDown,
     /// As drivers seldom do.
     Brake,
+    /// As drivers do whose lane ends and who find no gap: down to a crawl.
+    RunOut,
     /// To whoever is in front.
     Yield,
     /// Up to the speed limit.
@@ -49,6 +51,9 @@ const CENTRING_RATE: f64 = 1.0 / 0.6;
 const DRIFT_SPEED: f64 = 0.25;
 /// How hard a driver above the speed limit brakes down to it \[m/s²\].
 const COMPLYING_BRAKE: f64 = 6.0;
+/// How hard a driver slows down whose lane ends \[m/s²\], and down to which speed \[m/s\].
+const RUN_OUT_BRAKE: f64 = 2.5;
+const CRAWL: f64 = 9.0;
 /// Speed that a sideways slope is measured against at standstill \[m/s\].
 const SLOWEST_SLOPE: f64 = 2.0;
 /// Distance beyond which forks are not looked for \[m\].
@@ -63,6 +68,7 @@ impl Habit {
             Habit::Comply => (speed - COMPLYING_BRAKE * time).max(limit),
             Habit::SlowDown => slowed(speed, habits.slow_down * time.min(habits.brake_time)),
             Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
+            Habit::RunOut => (speed - RUN_OUT_BRAKE * time).max(CRAWL.min(speed)),
             Habit::Yield => {
                 slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))
             }
@@ -239,6 +245,9 @@ mod tests {
         assert_eq!(after(Habit::Brake, 10.0), 5.0);
         assert_eq!(after(Habit::Brake, 3.0), 0.0);
         assert_eq!(after(Habit::Brake, -3.0), -3.0);
+        assert_eq!(after(Habit::RunOut, 20.0), 15.0);
+        assert_eq!(after(Habit::RunOut, 10.0), 9.0);
+        assert_eq!(after(Habit::RunOut, 5.0), 5.0);
         assert_eq!(after(Habit::Yield, 10.0), 4.0);
         assert_eq!(after(Habit::PullAway, 1.0), 7.0);
         assert_eq!(after(Habit::PullAway, 11.0), 12.0);

@@ -110,8 +110,10 @@ fn a_sudden_braking_is_possible_but_weighs_less() {
     for right in [-4.0, 0.0, 4.0, 8.0] {
         stage.add(7.5, right, 0.0, 25.0);
     }
-    let likely = stage.costs()[IDLE];
-    let mut spec = RiskSpec::for_task(TaskId::HighwayV0);
+    let mut spec = RiskSpec { fade: 0.5, ..RiskSpec::for_task(TaskId::HighwayV0) };
+    spec.habits.slow_down = 3.0;
+    let mut wary = RiskModel::new(&stage.task, spec.clone()).unwrap();
+    let likely = wary.assess(&stage.scene).costs[IDLE];
     spec.habits.slow_down = 0.0;
     let mut model = RiskModel::new(&stage.task, spec.clone()).unwrap();
     let possible = model.assess(&stage.scene).costs[IDLE];
@@ -120,6 +122,20 @@ fn a_sudden_braking_is_possible_but_weighs_less() {
     let none = trusting.assess(&stage.scene).costs[IDLE];
     assert!(none < possible && possible < likely, "{none} {possible} {likely}");
     assert!(possible <= 0.5, "no more than its weight: {possible}");
+}
+
+#[test]
+fn a_car_right_behind_another_is_expected_to_brake() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    for right in [-4.0, 0.0, 4.0, 8.0] {
+        stage.add(9.0, right, 0.0, 25.0);
+    }
+    let free = stage.costs()[IDLE];
+    for right in [-4.0, 0.0, 4.0, 8.0] {
+        stage.add(9.0 + 20.0, right, 0.0, 25.0);
+    }
+    let crowded = stage.costs()[IDLE];
+    assert!(crowded > free, "the second row makes the first brake: {crowded} after {free}");
 }
 
 #[test]
