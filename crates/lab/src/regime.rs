@@ -87,7 +87,7 @@ pub struct ExtraCars {
 
 impl Default for ExtraCars {
     fn default() -> ExtraCars {
-        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3 }
+        ExtraCars { merge_highway: 2, merge_ramp: 1, intersection: 5, racetrack: 1 }
     }
 }
 

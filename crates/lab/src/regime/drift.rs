@@ -15,6 +15,8 @@ use super::{ExtraCars, Intensity, Timeline};
 /// Speed around which extra cars drive on the merge's highway \[m/s\], and on its ramp.
 const HIGHWAY_SPEED: f64 = 29.0;
 const RAMP_SPEED: f64 = 20.0;
+/// Time gap between the ego and an extra car \[s\].
+const EGO_HEADWAY: f64 = 2.0;
 
 /// The drift of one episode in progress.
 #[derive(Clone, Debug)]
@@ -117,16 +119,23 @@ impl Drift {
         }
     }
 
-    /// Whether nobody on a lane would be too close to a car there: each follower keeps the tightest
-    /// headway there is, and the room to brake for who is ahead of it.
+    /// Whether nobody would be too close to a car there: each follower keeps upstream's headway
+    /// and the room to brake for who is ahead of it. The ego gets more on either lane: it
+    /// starts half as fast again as traffic may drive, and cannot drive slower than that.
     fn has_room(&self, world: &World, lane: LaneId, along: f64, speed: f64) -> bool {
-        world.vehicles().iter().filter(|car| car.lane == lane).all(|car| {
+        let road = world.task().network.road_of(lane);
+        world.vehicles().iter().enumerate().all(|(place, car)| {
+            let is_ego =
+                place == world.ego_index() && world.task().network.road_of(car.lane) == road;
+            if car.lane != lane && !is_ego {
+                return true;
+            }
             let gap = (car.along - along).abs() - LENGTH;
             let (behind, ahead) =
                 if car.along < along { (car.speed, speed) } else { (speed, car.speed) };
             let closing = (behind - ahead).max(0.0);
-            gap >= self.full.headway * behind
-                + closing * closing / (2.0 * self.base.comfort_braking)
+            let headway = if is_ego { EGO_HEADWAY } else { self.base.headway };
+            gap >= headway * behind + closing * closing / (2.0 * self.base.comfort_braking)
         })
     }
 
