@@ -2,7 +2,7 @@
 //!
 //! Two controllers that hold a lane and a speed ([`steer_along`], [`hold_speed`]) and the
 //! intelligent driver model of other traffic ([`Model::acceleration`]). Lane changes are decided
-//! next door, in [`crate::mobil`].
+//! next door, in `mobil.rs`.
 //!
 //! **Invariant:** nothing here reads the random generator or changes another car.
 

@@ -2,7 +2,7 @@
 //!
 //! [`Traffic`] is a frame's frozen view of everything on the road. On an ordinary network it asks
 //! every body about the lane; on a strip of parallel straight lanes it uses the lists that
-//! [`crate::strip`] keeps. Both give the same answer, ties included: a car level with the asker
+//! `strip.rs` keeps. Both give the same answer, ties included: a car level with the asker
 //! counts as ahead, and of two level cars ahead the later in the list wins.
 
 use crate::driver::Leader;

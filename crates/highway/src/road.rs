@@ -2,8 +2,8 @@
 //!
 //! A graph whose edges are roads (one or more parallel lanes from one node to another), compiled
 //! to small integers: a [`LaneId`] is a lane's place in upstream's own iteration order, which is
-//! what breaks ties between equally close lanes. Build one with [`Network::add_lane`], finish it
-//! with [`Network::compile`].
+//! what breaks ties between equally close lanes. Build one with [`NetworkBuilder::add_lane`], finish it
+//! with [`NetworkBuilder::compile`].
 //!
 //! **Invariants:** ids are dense; the lanes of one road have consecutive ids; a compiled network
 //! never changes, so worlds share it.

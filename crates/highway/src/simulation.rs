@@ -1,6 +1,6 @@
 //! What happens in one frame?
 //!
-//! Everyone decides, then everyone moves, then collisions are settled: [`Simulation::frame`].
+//! Everyone decides, then everyone moves, then collisions are settled: `Simulation::frame`.
 //! Deciding is done in passes over all cars (lanes first, then steering and pedals). That gives
 //! what upstream's car-by-car order gives, because a car's pedals depend on others' poses, which
 //! do not change while deciding, and only lane choices depend on others' earlier choices.

@@ -6,7 +6,7 @@
 //! cannot avoid is not for a better prediction to avoid.
 //!
 //! **Invariants:** an action costs 0 if a continuation was found, and otherwise more the sooner it
-//! ends, from [`LEAST_FAILURE`] to 1; the search ends after [`MOST_STEPS`] steps of the world.
+//! ends, from `LEAST_FAILURE` to 1; the search ends after `MOST_STEPS` steps of the world.
 
 use cpss_highway::{Action, World};
 

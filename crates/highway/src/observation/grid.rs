@@ -1,7 +1,7 @@
 //! What stands in each cell around the ego?
 //!
 //! A stack of grids, one per feature: values of the cars in the cells, and where there is road.
-//! Start at [`Grid::observe`].
+//! Start at `Grid::observe`.
 //!
 //! Road cells are found as upstream finds them, by walking points along every lane. Lanes and
 //! points that cannot reach the grid are skipped, and an arc's points are turned one into the

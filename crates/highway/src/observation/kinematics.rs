@@ -1,7 +1,7 @@
 //! Which cars are near, and how do they move?
 //!
 //! A table: the ego in the first row, then the nearest bodies, one row each, padded with zeros.
-//! Start at [`Kinematics::observe`].
+//! Start at `Kinematics::observe`.
 //!
 //! One difference from upstream: a feature that an obstacle does not have (its heading, its lane
 //! offsets) is zero here and NaN there.
