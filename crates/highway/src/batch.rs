@@ -97,7 +97,7 @@ pub struct Batch {
     worlds: Vec<World>,
     ended: Vec<bool>,
     autoreset: Autoreset,
-    /// `None` when one thread does it all.
+    /// The other threads, besides the caller's; `None` when that one does it all.
     pool: Option<ThreadPool>,
     threads: usize,
 }
@@ -119,7 +119,7 @@ impl Batch {
         let pool = match threads {
             1 => None,
             _ => {
-                let built = ThreadPoolBuilder::new().num_threads(threads).build();
+                let built = ThreadPoolBuilder::new().num_threads(threads - 1).build();
                 Some(built.map_err(|e| BatchError::Threads { threads, reason: e.to_string() })?)
             }
         };
@@ -205,9 +205,18 @@ impl Batch {
         let autoreset = self.autoreset;
         match &self.pool {
             None => rows.step(actions, autoreset, width),
-            // One contiguous piece per thread: worlds stay in the cache of the core that steps
-            // them.
-            Some(pool) => pool.install(|| rows.share(actions, autoreset, width, self.threads)),
+            // One contiguous piece per thread, so that worlds stay in the cache of the core that
+            // steps them. The caller's thread does its piece itself: waking one thread less is
+            // time saved.
+            Some(pool) => {
+                let own = rows.worlds.len().div_ceil(self.threads);
+                let others = self.threads - 1;
+                let (near, far) = rows.split_at(own, width);
+                pool.in_place_scope(|scope| {
+                    scope.spawn(move |_| far.share(actions, autoreset, width, others));
+                    near.step(actions, autoreset, width);
+                });
+            }
         }
         Ok(())
     }

@@ -97,14 +97,18 @@ impl Traffic<'_> {
         let (own, _) = project(start, direction, self.vehicles[asker].position());
         let reach = lane.width / 2.0 + NEIGHBOUR_MARGIN;
         let first = own.max(-END_MARGIN);
-        let end = lane.length + END_MARGIN;
-        let mut nearest = (f64::INFINITY, usize::MAX);
-        for (i, vehicle) in self.vehicles.iter().enumerate() {
-            let (at, across) = project(start, direction, vehicle.position());
-            let is_ahead = (across.abs() <= reach) & (first <= at) & (at < end);
-            let is_nearer = is_ahead & (at <= nearest.0) & (i != asker);
-            nearest = if is_nearer { (at, i) } else { nearest };
-        }
+        // The lane's end is a first bound: the largest number below it, so that one comparison does
+        // for both.
+        let mut nearest = ((lane.length + END_MARGIN).next_down(), usize::MAX);
+        let mut look = |from: usize, vehicles: &[Vehicle]| {
+            for (i, vehicle) in vehicles.iter().enumerate() {
+                let (at, across) = project(start, direction, vehicle.position());
+                let is_nearer = (across.abs() <= reach) & (first <= at) & (at <= nearest.0);
+                nearest = if is_nearer { (at, from + i) } else { nearest };
+            }
+        };
+        look(0, &self.vehicles[..asker]);
+        look(asker + 1, &self.vehicles[asker + 1..]);
         let mut found = (nearest.1 != usize::MAX).then_some(Body::Vehicle(nearest.1));
         for &(lane, i, at) in self.obstacle_places {
             if lane == id && own <= at && at <= nearest.0 {

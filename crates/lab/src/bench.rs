@@ -1,7 +1,7 @@
 //! How fast is it here?
 //!
-//! `cpss bench` drives every task with random actions in batches of 64 worlds: on one thread, then
-//! on all. Resets take their time but do not count as decisions. Then it times the shield, decision by decision (the clock's own
+//! `cpss bench` drives every task with random actions in batches of 64 worlds per thread: on one
+//! thread, then on all. Resets take their time but do not count as decisions. Then it times the shield, decision by decision (the clock's own
 //! cost included), and the learner's gradient step. Timings differ from machine to machine and
 //! from minute to minute: compare them within a run.
 
@@ -16,8 +16,8 @@ use cpss_highway::{Task, TaskId};
 use cpss_shield::{Shield, ShieldSpec, Situation};
 use serde::Serialize;
 
-/// Worlds in a batch.
-const WORLDS: usize = 64;
+/// Worlds in a batch, for each thread.
+const WORLDS_PER_THREAD: usize = 64;
 
 /// Options of `cpss bench`.
 #[derive(Debug, Args)]
@@ -155,14 +155,15 @@ fn shield_latency(seconds: f64) -> Result<ShieldReport> {
 /// Steps and vehicle updates per second of a batch under random actions.
 fn throughput(id: TaskId, threads: usize, seconds: f64) -> Result<(f64, f64)> {
     let task = Task::with_defaults(id);
-    let mut batch = Batch::new(&task, WORLDS, 0, Autoreset::NextStep, threads)?;
+    let worlds = WORLDS_PER_THREAD * threads;
+    let mut batch = Batch::new(&task, worlds, 0, Autoreset::NextStep, threads)?;
     let mut random = Generator::seeded(1);
-    let mut observations = vec![0.0; WORLDS * task.observer.len()];
+    let mut observations = vec![0.0; worlds * task.observer.len()];
     let (mut rewards, mut terminated, mut truncated) =
-        (vec![0.0; WORLDS], vec![false; WORLDS], vec![false; WORLDS]);
-    let mut indices = vec![0; WORLDS];
-    let mut points = vec![0.0; WORLDS * task.controls.box_dimension().unwrap_or(0)];
-    let mut moved = Vec::with_capacity(WORLDS);
+        (vec![0.0; worlds], vec![false; worlds], vec![false; worlds]);
+    let mut indices = vec![0; worlds];
+    let mut points = vec![0.0; worlds * task.controls.box_dimension().unwrap_or(0)];
+    let mut moved = Vec::with_capacity(worlds);
     let (mut steps, mut updates) = (0_u64, 0_u64);
     let budget = Duration::from_secs_f64(seconds);
     let mut started = Instant::now();
