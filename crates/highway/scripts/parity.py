@@ -223,7 +223,7 @@ def parts_from_itself(name, seed, actions, config, theirs, place):
     import numpy._core._multiarray_umath as numpy_core
 
     plain = {"NPY_DISABLE_CPU_FEATURES": " ".join(numpy_core.__cpu_dispatch__), "OPENBLAS_CORETYPE": "Nehalem"}
-    for nudge in range(9):
+    for nudge in range(25):
         question = json.dumps([name, seed, actions, config, nudge])
         variables = os.environ | (plain if nudge == 0 else {})
         run = subprocess.run([sys.executable, "-W", "ignore", __file__, "--oracle"], input=question, env=variables, capture_output=True, text=True, check=True)
