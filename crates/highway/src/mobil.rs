@@ -21,7 +21,13 @@ pub(crate) struct LaneChoice {
     pub(crate) thought: bool,
 }
 
-/// Decides on the lane of car `who`.
+/// Whether there is anything to decide: a change under way, or time to think of one.
+#[inline]
+pub(crate) fn is_due(vehicle: &Vehicle, model: &Model) -> bool {
+    vehicle.lane != vehicle.target_lane || model.temper.lane_change_delay < vehicle.timer
+}
+
+/// Decides on the lane of car `who`, for whom it [is due](is_due).
 #[inline]
 pub(crate) fn consider_lane_change(traffic: &Traffic<'_>, model: &Model, who: usize) -> LaneChoice {
     let vehicle = &traffic.vehicles[who];
@@ -32,9 +38,6 @@ pub(crate) fn consider_lane_change(traffic: &Traffic<'_>, model: &Model, who: us
         } else {
             unchanged
         };
-    }
-    if model.temper.lane_change_delay >= vehicle.timer {
-        return unchanged;
     }
     let mut target = vehicle.target_lane;
     let network = traffic.network;

@@ -9,7 +9,7 @@
 
 use crate::collision::handle_collisions;
 use crate::driver::{Model, Temper, follow_road, hold_speed, speed_ratio, steer_along};
-use crate::mobil::consider_lane_change;
+use crate::mobil::{consider_lane_change, is_due};
 use crate::neighbours::Traffic;
 use crate::power::powers;
 use crate::regulation::{self, Outlook};
@@ -121,7 +121,7 @@ impl Simulation {
                 Driver::Idm if vehicle.crashed => continue,
                 Driver::Meta | Driver::Idm => follow_road(vehicle, &task.network),
             }
-            if self.vehicles[i].driver == Driver::Idm {
+            if vehicle.driver == Driver::Idm && is_due(vehicle, &self.model) {
                 let choice = consider_lane_change(&self.traffic(task), &self.model, i);
                 let vehicle = &mut self.vehicles[i];
                 vehicle.target_lane = choice.target;
@@ -154,35 +154,21 @@ impl Simulation {
             *exponent = vehicle.exponent;
         }
         powers(&mut self.ratio_powers, &self.exponents);
-        for i in 0..self.vehicles.len() {
-            if self.vehicles[i].driver == Driver::Idm && !self.vehicles[i].crashed {
-                self.vehicles[i].acceleration = self.follow(task, i);
+        // Each car's place holds its power before and its acceleration after: nobody else reads it.
+        let mut powers = std::mem::take(&mut self.ratio_powers);
+        let traffic = self.traffic(task);
+        let follows = |vehicle: &Vehicle| vehicle.driver == Driver::Idm && !vehicle.crashed;
+        for (i, (vehicle, slot)) in self.vehicles.iter().zip(&mut powers).enumerate() {
+            if follows(vehicle) {
+                *slot = follow(&traffic, &self.model, i, *slot);
             }
         }
-    }
-
-    /// The intelligent driver model's acceleration behind whoever is ahead, on the current lane
-    /// and on the one aimed for \[m/s²\].
-    #[inline]
-    fn follow(&self, task: &Task, who: usize) -> f64 {
-        let traffic = self.traffic(task);
-        let vehicle = &self.vehicles[who];
-        let lane = task.network.lane(vehicle.lane);
-        let free = self.model.free_acceleration(self.ratio_powers[who]);
-        let behind = |lane_id| match traffic.ahead(who, lane_id) {
-            Some(body) => free - self.model.interaction(vehicle, &traffic.leader(body), lane),
-            None => free,
-        };
-        let mut acceleration = behind(vehicle.lane);
-        if vehicle.lane != vehicle.target_lane {
-            acceleration = acceleration.min(behind(vehicle.target_lane));
+        for (vehicle, acceleration) in self.vehicles.iter_mut().zip(&powers) {
+            if follows(vehicle) {
+                vehicle.acceleration = *acceleration;
+            }
         }
-        let limit = self.model.temper.acceleration_limit;
-        let acceleration = acceleration.clamp(-limit, limit);
-        match vehicle.braking {
-            Some((braking, _)) => acceleration.min(-braking),
-            None => acceleration,
-        }
+        self.ratio_powers = powers;
     }
 
     fn advance(&mut self, task: &Task) {
@@ -201,5 +187,28 @@ impl Simulation {
                 task.network.locate(vehicle.position(), vehicle.heading, vehicle.lane)
             });
         }
+    }
+}
+
+/// The intelligent driver model's acceleration behind whoever is ahead, on the current lane and on
+/// the one aimed for \[m/s²\]. `ratio_power` is the power of the car's speed ratio.
+#[inline]
+fn follow(traffic: &Traffic<'_>, model: &Model, who: usize, ratio_power: f64) -> f64 {
+    let vehicle = &traffic.vehicles[who];
+    let lane = traffic.network.lane(vehicle.lane);
+    let free = model.free_acceleration(ratio_power);
+    let behind = |lane_id| match traffic.ahead(who, lane_id) {
+        Some(body) => free - model.interaction(vehicle, &traffic.leader(body), lane),
+        None => free,
+    };
+    let mut acceleration = behind(vehicle.lane);
+    if vehicle.lane != vehicle.target_lane {
+        acceleration = acceleration.min(behind(vehicle.target_lane));
+    }
+    let limit = model.temper.acceleration_limit;
+    let acceleration = acceleration.clamp(-limit, limit);
+    match vehicle.braking {
+        Some((braking, _)) => acceleration.min(-braking),
+        None => acceleration,
     }
 }
