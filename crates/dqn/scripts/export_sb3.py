@@ -6,8 +6,8 @@
 
 The ONNX file takes one flattened observation and gives the Q-values. The safetensors file has the
 layout of `cpss_dqn::Policy`: the arrays of a `nn.Sequential`, and the metadata that says how to
-read them; it is written for MLPs with ReLU or Tanh only. Other networks go by ONNX, and need a
-`cpss` that was built with the feature `onnx-tract`.
+read them. Both are for MLPs with ReLU or Tanh, which is what `MlpPolicy` is; `cpss` refuses another
+network by the name of the operator that it does not have.
 
 Needs: torch, stable-baselines3, onnx, onnxscript (for ONNX), safetensors (for safetensors).
 """
@@ -36,7 +36,7 @@ def layers_of(model: DQN) -> tuple[list[nn.Linear], list[str]]:
     return linear, [ACTIVATIONS[kind] for kind in activations] + ["identity"]
 
 
-def export_onnx(model: DQN, path: Path) -> None:
+def export_onnx(model: DQN, path: Path, dynamo: bool = True) -> None:
     q_net = model.policy.q_net.to("cpu").eval()
     observation = torch.zeros(1, *model.observation_space.shape)
     torch.onnx.export(
@@ -45,6 +45,7 @@ def export_onnx(model: DQN, path: Path) -> None:
         str(path),
         input_names=["observation"],
         output_names=["q_values"],
+        dynamo=dynamo,
         external_data=False,
     )
     # The exporter notes the source lines of every node, with the paths of this machine.
@@ -86,7 +87,8 @@ def q_values(model: DQN, observations: np.ndarray) -> list[list[float]]:
 def make_fixture(directory: Path) -> None:
     """Writes untrained small DQNs in both formats, with the Q-values that SB3 computes for them.
 
-    The one with Sigmoid is not an MLP that we lower: it goes by ONNX only.
+    The one with Sigmoid is not an MLP that we lower, and must be refused. PyTorch's older exporter,
+    by TorchScript, writes other operators than the newer one, and is kept once.
     """
     import gymnasium
 
@@ -103,9 +105,11 @@ def make_fixture(directory: Path) -> None:
         policy_kwargs = {"net_arch": [16, 12], "activation_fn": activation}
         model = DQN("MlpPolicy", Box(), policy_kwargs=policy_kwargs, seed=1, device="cpu")
         export_onnx(model, directory / f"sb3_{name}.onnx")
+        if activation is nn.ReLU:
+            export_onnx(model, directory / f"sb3_{name}_torchscript.onnx", dynamo=False)
         if activation in ACTIVATIONS:
             export_safetensors(model, directory / f"sb3_{name}.safetensors", "merge-v0")
-        expected[name] = q_values(model, observations)
+            expected[name] = q_values(model, observations)
     (directory / "sb3_q_values.json").write_text(json.dumps(expected) + "\n")
 
 

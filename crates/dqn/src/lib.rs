@@ -90,7 +90,7 @@ pub use env::{End, Env, Outcome};
 pub use learner::{Diverged, Learner, StartError};
 pub use measure::{UpdateTime, measure_update, reference_update};
 pub use network::Network;
-pub use onnx::{OnnxError, load_onnx, policy_from_onnx};
+pub use onnx::{OnnxError, policy_from_onnx};
 pub use policy::{LoadError, Policy};
 pub use progress::Progress;
 pub use q_function::{ActError, QFunction, WrongTask};

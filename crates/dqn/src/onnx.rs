@@ -5,47 +5,28 @@
 //! fails exactly as closed, as one trained here. What a plain MLP needs is supported: `Gemm`,
 //! `MatMul` with `Add`, `Relu` and `Tanh`, and the operators that only move numbers about
 //! (`Flatten`, `Reshape`, `Identity`, `Cast` to float), with weights as initialisers or constants.
+//! Both of PyTorch's exporters write such graphs.
 //!
-//! Start at [`load_onnx`], which takes any graph there is a way to run; `wire` is the protobuf
-//! underneath, `tract` the general runtime.
+//! Start at [`policy_from_onnx`]; `graph` is what it reads of a model, `wire` the protobuf underneath.
 //!
-//! **Invariants:** each node must continue the one chain from the graph's input to its output;
-//! anything else is an error that names the operator. No graph is run approximately.
+//! **Invariants:** each node must continue the one chain from the graph's input to its output, or
+//! reckon a shape; anything else is an error that names the operator. No graph is run approximately.
 //!
-//! **Absent on purpose,** unless the feature `onnx-tract` asks for it: a general ONNX runtime. It
-//! brings over a hundred packages, for networks that a Q-learner on short observations seldom has.
+//! **Absent on purpose:** a general ONNX runtime. The one that was tried, `tract-onnx`, brings over a
+//! hundred packages, for networks that a Q-learner on short observations seldom has. So are files:
+//! weights that lie in a second file are refused, with the exporter's option that keeps them in one.
 
 mod graph;
-#[cfg(feature = "onnx-tract")]
-mod tract;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph::{Graph, Node, Tensor};
 pub use wire::BadProtobuf;
 
 use crate::network::Network;
 use crate::policy::Policy;
-use crate::q_function::QFunction;
 use crate::topology::{Activation, BadTopology, Topology};
-
-/// Reads an ONNX file's bytes into whatever runs it best: a [`Policy`] for a plain MLP, or, with the
-/// feature `onnx-tract`, a general runtime for any other graph from one observation to Q-values.
-///
-/// # Errors
-///
-/// If the file is damaged, or there is no way to run its graph.
-pub fn load_onnx(bytes: &[u8]) -> Result<Box<dyn QFunction>, OnnxError> {
-    match policy_from_onnx(bytes, BTreeMap::new()) {
-        Ok(policy) => Ok(Box::new(policy)),
-        #[cfg(feature = "onnx-tract")]
-        Err(OnnxError::Operator { .. } | OnnxError::Node { .. }) => {
-            Ok(Box::new(tract::GraphPolicy::new(bytes).map_err(OnnxError::Graph)?))
-        }
-        Err(error) => Err(error),
-    }
-}
 
 /// Reads an ONNX file's bytes into a policy whose card is `card`.
 ///
@@ -85,7 +66,7 @@ pub enum OnnxError {
     /// An operator that a plain MLP does not have.
     #[error(
         "the operator `{operator}` (node `{node}`) is not part of a plain MLP: export the Q-network \
-         as Gemm, MatMul, Add, Relu and Tanh, or build with the feature `onnx-tract`"
+         alone (`model.policy.q_net`), of linear layers with ReLU or Tanh between them"
     )]
     Operator {
         /// The operator's name.
@@ -109,10 +90,6 @@ pub enum OnnxError {
         /// The last value reached.
         reached: String,
     },
-    /// The general runtime cannot run the graph.
-    #[cfg(feature = "onnx-tract")]
-    #[error("the graph cannot be run: {0}")]
-    Graph(String),
     /// A layer's weights overflow once its factors are multiplied in.
     #[error("a weight of layer {layer} is not finite")]
     NotFinite {
@@ -128,6 +105,9 @@ pub enum OnnxError {
 struct Chain {
     head: String,
     layers: Vec<Lowered>,
+    /// Values that depend on constants and shapes alone, such as what a `Reshape` is to make. They
+    /// are not reckoned: a weight among them is refused when a layer asks for it.
+    shapes: BTreeSet<String>,
 }
 
 struct Lowered {
@@ -144,20 +124,32 @@ impl Chain {
     fn begin(graph: &mut Graph) -> Result<Chain, OnnxError> {
         let constants: Vec<Node> =
             graph.nodes.extract_if(.., |node| node.operator == "Constant").collect();
+        let mut shapes = BTreeSet::new();
         for mut node in constants {
-            if let (Some(output), Some(value)) = (node.outputs.pop(), node.value.take()) {
-                graph.tensors.insert(output, value);
+            match (node.outputs.pop(), node.value.take()) {
+                (Some(output), Some(value)) => {
+                    graph.tensors.insert(output, value);
+                }
+                // A constant that is no tensor is a list of whole numbers, for a shape.
+                (Some(output), None) => {
+                    shapes.insert(output);
+                }
+                (None, _) => {}
             }
         }
         graph.inputs.retain(|input| !graph.tensors.contains_key(input));
         match graph.inputs.as_slice() {
-            [input] => Ok(Chain { head: input.clone(), layers: Vec::new() }),
+            [input] => Ok(Chain { head: input.clone(), layers: Vec::new(), shapes }),
             inputs => Err(OnnxError::Inputs(inputs.len())),
         }
     }
 
     /// Follows one node.
     fn extend(&mut self, graph: &Graph, node: &Node) -> Result<(), OnnxError> {
+        if self.makes_shape(graph, node) {
+            self.shapes.extend(node.outputs.iter().cloned());
+            return Ok(());
+        }
         match node.operator.as_str() {
             "Gemm" => self.gemm(graph, node)?,
             "MatMul" => self.mat_mul(graph, node)?,
@@ -226,6 +218,12 @@ impl Chain {
             }
             _ => Err(wrong(node, "it follows no layer, or a layer that has an activation")),
         }
+    }
+
+    /// Whether nothing that the policy sees can reach the node's outputs, its shape apart.
+    fn makes_shape(&self, graph: &Graph, node: &Node) -> bool {
+        let known = |input| graph.tensors.contains_key(input) || self.shapes.contains(input);
+        node.operator == "Shape" || node.inputs.iter().all(known)
     }
 
     /// Checks that the node takes what the chain has led to.

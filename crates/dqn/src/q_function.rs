@@ -1,8 +1,8 @@
 //! What does a shield, or an evaluation, ask of a policy?
 //!
 //! A [`QFunction`]: the value of each action at an observation, and with it the action the policy
-//! likes most. [`Policy`](crate::Policy) is one; so is a general ONNX graph, with the feature
-//! `onnx-tract`. Whoever runs episodes takes `&mut dyn QFunction` and need not know which.
+//! likes most. [`Policy`](crate::Policy) is one. Whoever runs episodes takes `&mut dyn QFunction`, so
+//! that a policy of another kind can be brought along.
 //!
 //! **Invariant:** a number that is not finite is an error that names the step, never an action.
 
@@ -95,14 +95,6 @@ pub enum ActError {
     NoActions {
         /// The decision step.
         step: u64,
-    },
-    /// A graph that could not be run.
-    #[error("step {step}: {reason}")]
-    Graph {
-        /// The decision step.
-        step: u64,
-        /// What its runtime said.
-        reason: String,
     },
 }
 

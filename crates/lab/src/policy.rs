@@ -9,11 +9,12 @@
 //! never touches rewards, traffic or the end of an episode, only what the ego sees and, where the
 //! task is steered freely, the list of actions a DQN needs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use cpss_dqn::{LoadError, OnnxError, Policy, QFunction, WrongTask, load_onnx};
+use cpss_dqn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
 use cpss_highway::{Task, TaskId};
 use serde_json::{Value, json};
 
@@ -147,8 +148,10 @@ impl PolicySource {
         let policy: Box<dyn QFunction> = match self {
             PolicySource::Builtin(seed) => Box::new(shipped(task.id, *seed)?),
             PolicySource::Safetensors(path) => Box::new(parse(&self.to_string(), &read(path)?)?),
-            PolicySource::Onnx(path) => load_onnx(&read(path)?)
-                .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
+            PolicySource::Onnx(path) => Box::new(
+                policy_from_onnx(&read(path)?, BTreeMap::new())
+                    .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
+            ),
         };
         let actions = task.controls.action_count().unwrap_or(0);
         policy

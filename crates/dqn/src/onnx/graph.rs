@@ -140,7 +140,7 @@ impl Tensor {
                 (8, value) => name = value.text(8)?,
                 (9, value) => raw = Some(value.bytes(9)?),
                 // A nonzero location says that the values are in another file.
-                (14, value) if value.integer(14)? != 0 => return Err(BadProtobuf::Tensor),
+                (14, value) if value.integer(14)? != 0 => return Err(BadProtobuf::External),
                 _ => {}
             }
         }

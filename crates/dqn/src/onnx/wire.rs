@@ -26,9 +26,15 @@ pub enum BadProtobuf {
     /// Text that is not UTF-8.
     #[error("field {0} is not text")]
     Text(u64),
-    /// A tensor whose values do not fill its shape, or lie in another file.
+    /// A tensor whose values do not fill its shape.
     #[error("a tensor's values do not fill its shape")]
     Tensor,
+    /// A tensor whose values lie in another file.
+    #[error(
+        "its weights lie in another file: export it with `external_data=False`, so that they are \
+         in this one"
+    )]
+    External,
     /// A model without a graph.
     #[error("it has no graph")]
     NoGraph,
