@@ -8,6 +8,7 @@
 //! obstacles last), because a later pair overwrites an earlier impact.
 
 use crate::arith::norm;
+use crate::lineup::Slot;
 use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
 use crate::vehicle::{LENGTH, MAX_SPEED, Vehicle, WIDTH};
 
@@ -18,13 +19,13 @@ const SLACK: f64 = 1e-6;
 pub(crate) fn handle_collisions(
     vehicles: &mut [Vehicle],
     obstacles: &[Obstacle],
-    by_x: Option<&[u16]>,
+    by_x: Option<&[Slot]>,
     dt: f64,
     pairs: &mut Vec<(u16, u16)>,
 ) {
     pairs.clear();
     match by_x {
-        Some(by_x) => pairs_on_strip(vehicles, by_x, dt, pairs),
+        Some(by_x) => pairs_by_x(vehicles, by_x, dt, pairs),
         None => {
             let mut rest = &*vehicles;
             while let [first, others @ ..] = rest {
@@ -55,18 +56,19 @@ pub(crate) fn handle_collisions(
     }
 }
 
-/// Walks the list sorted by x, looking ahead only as far as two bodies can touch.
-fn pairs_on_strip(vehicles: &[Vehicle], by_x: &[u16], dt: f64, pairs: &mut Vec<(u16, u16)>) {
+/// Walks the cars by x, looking ahead only as far as two bodies can touch.
+fn pairs_by_x(vehicles: &[Vehicle], by_x: &[Slot], dt: f64, pairs: &mut Vec<(u16, u16)>) {
     let reach = DIAGONAL + MAX_SPEED.max(fastest(vehicles)) * dt + SLACK;
-    for (place, &behind) in by_x.iter().enumerate() {
-        let limit = vehicles[usize::from(behind)].x + reach;
-        let near = |ahead: &&u16| vehicles[usize::from(**ahead)].x <= limit;
-        for &ahead in by_x[place + 1..].iter().take_while(near) {
-            let (first, second) = (behind.min(ahead), behind.max(ahead));
+    let mut rest = by_x;
+    while let [behind, others @ ..] = rest {
+        let limit = behind.x + reach;
+        for ahead in others.iter().take_while(|ahead| ahead.x <= limit) {
+            let (first, second) = (behind.car.min(ahead.car), behind.car.max(ahead.car));
             if are_close(&vehicles[usize::from(first)], &vehicles[usize::from(second)], dt) {
                 pairs.push((first, second));
             }
         }
+        rest = others;
     }
     pairs.sort_unstable();
 }

@@ -61,6 +61,7 @@ pub mod disturb;
 pub mod driver;
 mod fields;
 pub mod lane;
+mod lineup;
 mod mobil;
 pub mod neighbours;
 pub mod observation;

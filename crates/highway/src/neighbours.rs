@@ -1,12 +1,14 @@
 //! Who drives ahead of a car on a lane, and who behind?
 //!
 //! [`Traffic`] is a frame's frozen view of everything on the road. On an ordinary network it asks
-//! every body about the lane; on a strip of parallel straight lanes it uses the lists that
-//! `strip.rs` keeps. Both give the same answer, ties included: a car level with the asker
+//! every body about the lane; where all lanes run along x it uses the order that `lineup.rs` keeps,
+//! and on a strip of parallel lanes also the lists of `strip.rs`. All give the same answer, ties
+//! included: a car level with the asker
 //! counts as ahead, and of two level cars ahead the later in the list wins.
 
 use crate::driver::Leader;
 use crate::lane::{END_MARGIN, Lane, NEIGHBOUR_MARGIN, Shape, project};
+use crate::lineup::Lineup;
 use crate::road::{LaneId, Network};
 use crate::strip::Strip;
 use crate::vehicle::Vehicle;
@@ -37,14 +39,25 @@ pub struct Traffic<'a> {
     pub vehicles: &'a [Vehicle],
     /// The obstacles.
     pub obstacles: &'a [Obstacle],
-    /// Where the obstacles are: lane, obstacle and longitudinal coordinate \[m\].
-    pub obstacle_places: &'a [(LaneId, usize, f64)],
+    /// Where the obstacles are: for each lane, obstacle and longitudinal coordinate \[m\].
+    pub obstacle_places: &'a [Vec<(usize, f64)>],
     /// The lanes.
     pub network: &'a Network,
     /// Whether a search also looks along connected lanes.
     pub connected_lanes: bool,
-    /// The sorted lists, when the road is a strip.
-    pub(crate) strip: Option<&'a Strip>,
+    /// What is known to make searches short.
+    pub(crate) index: Index<'a>,
+}
+
+/// Lists that make searches short, where the road allows them.
+#[derive(Clone, Copy)]
+pub(crate) enum Index<'a> {
+    /// Any road.
+    None,
+    /// All lanes run along x.
+    Lineup(&'a Lineup),
+    /// And side by side, from the same start.
+    Strip(&'a Lineup, &'a Strip),
 }
 
 impl Traffic<'_> {
@@ -65,9 +78,15 @@ impl Traffic<'_> {
     /// The nearest body ahead of a car on a lane (which need not be its own).
     #[inline]
     pub fn ahead(&self, asker: usize, lane: LaneId) -> Option<Body> {
-        match self.strip {
-            Some(strip) => strip.ahead(self.vehicles, asker, lane).map(Body::Vehicle),
-            None => {
+        match self.index {
+            Index::Strip(lineup, strip) => {
+                strip.ahead(lineup, self.vehicles, asker, lane).map(Body::Vehicle)
+            }
+            Index::Lineup(lineup) => {
+                let found = lineup.ahead(self.vehicles, asker, (lane, self.network.lane(lane)));
+                self.or_obstacle_ahead(asker, lane, found)
+            }
+            Index::None => {
                 if let Shape::Straight { start, direction, .. } = self.network.lane(lane).shape
                     && !self.connected_lanes
                 {
@@ -109,10 +128,41 @@ impl Traffic<'_> {
         };
         look(0, &self.vehicles[..asker]);
         look(asker + 1, &self.vehicles[asker + 1..]);
-        let mut found = (nearest.1 != usize::MAX).then_some(Body::Vehicle(nearest.1));
-        for &(lane, i, at) in self.obstacle_places {
-            if lane == id && own <= at && at <= nearest.0 {
-                nearest.0 = at;
+        let found = (nearest.1 != usize::MAX).then_some(nearest);
+        self.or_obstacle_ahead(asker, id, found)
+    }
+
+    /// The car found ahead at a longitudinal coordinate \[m\], or an obstacle that is no further.
+    #[inline(always)]
+    fn or_obstacle_ahead(
+        &self,
+        asker: usize,
+        id: LaneId,
+        car: Option<(f64, usize)>,
+    ) -> Option<Body> {
+        let mut nearest = car.map_or(f64::INFINITY, |(at, _)| at);
+        let mut found = car.map(|(_, i)| Body::Vehicle(i));
+        for &(i, at) in &self.obstacle_places[id.index()] {
+            if at <= nearest && self.vehicles[asker].coordinates_on(id, self.network).0 <= at {
+                nearest = at;
+                found = Some(Body::Obstacle(i));
+            }
+        }
+        found
+    }
+
+    /// The car found behind at a longitudinal coordinate \[m\], or an obstacle that is nearer.
+    fn or_obstacle_behind(
+        &self,
+        asker: usize,
+        id: LaneId,
+        car: Option<(f64, usize)>,
+    ) -> Option<Body> {
+        let mut nearest = car.map_or(f64::NEG_INFINITY, |(at, _)| at);
+        let mut found = car.map(|(_, i)| Body::Vehicle(i));
+        for &(i, at) in &self.obstacle_places[id.index()] {
+            if at > nearest && at < self.vehicles[asker].coordinates_on(id, self.network).0 {
+                nearest = at;
                 found = Some(Body::Obstacle(i));
             }
         }
@@ -121,9 +171,13 @@ impl Traffic<'_> {
 
     /// The nearest body behind a car on a lane.
     pub fn behind(&self, asker: usize, lane: LaneId) -> Option<Body> {
-        match self.strip {
-            Some(strip) => strip.behind(self.vehicles, asker, lane).map(Body::Vehicle),
-            None => {
+        match self.index {
+            Index::Strip(lineup, strip) => strip.behind(lineup, asker, lane).map(Body::Vehicle),
+            Index::Lineup(lineup) => {
+                let found = lineup.behind(self.vehicles, asker, (lane, self.network.lane(lane)));
+                self.or_obstacle_behind(asker, lane, found)
+            }
+            Index::None => {
                 let mut nearest = Nearest::new(f64::NEG_INFINITY);
                 self.search(asker, lane, |own, at, body| {
                     if at < own && at > nearest.at {
@@ -201,10 +255,7 @@ impl Seen<'_> {
     #[inline]
     fn place_on(self, id: LaneId, lane: &Lane) -> Option<f64> {
         match self {
-            Seen::Vehicle(car) if car.lane == id => {
-                lane.contains(car.along, car.across, NEIGHBOUR_MARGIN).then_some(car.along)
-            }
-            Seen::Vehicle(car) => lane.sees(car.position()),
+            Seen::Vehicle(car) => car.seen_on(id, lane),
             Seen::Obstacle(obstacle) => lane.sees(obstacle.position),
         }
     }

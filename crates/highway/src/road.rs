@@ -8,8 +8,9 @@
 //! **Invariants:** ids are dense; the lanes of one road have consecutive ids; a compiled network
 //! never changes, so worlds share it.
 
+use crate::arith::wrap_to_pi;
 use crate::atlas::{Atlas, QuietStretch};
-use crate::lane::Lane;
+use crate::lane::{Lane, Shape, project};
 use crate::route::Route;
 
 /// A lane of a compiled network.
@@ -246,14 +247,34 @@ impl Network {
     /// other lane is dismissed unseen. The answer does not depend on it.
     #[inline]
     pub fn locate(&self, position: [f64; 2], heading: f64, hint: LaneId) -> Location {
+        match self.certainly_on(position, heading, hint) {
+            Some(location) => location,
+            None => self.search_closest(position, heading, hint),
+        }
+    }
+
+    /// Where a pose is, if it is on a stretch of `id` where no other lane can be closest.
+    #[inline]
+    fn certainly_on(&self, position: [f64; 2], heading: f64, id: LaneId) -> Option<Location> {
+        // Only straight lanes have such stretches, and on them a car is neither before its lane's
+        // start nor past its end: what is left of the distance is this.
+        let Shape::Straight { start, direction, heading: straight } = self.lane(id).shape else {
+            return None;
+        };
+        let (along, across) = project(start, direction, position);
+        let quiet = &self.quiet[id.index()];
+        let is_certain = quiet.first <= along
+            && along <= quiet.last
+            && across.abs() + wrap_to_pi(heading - straight).abs() <= quiet.bound;
+        is_certain.then_some(Location { lane: id, along, across })
+    }
+
+    #[inline(never)]
+    fn search_closest(&self, position: [f64; 2], heading: f64, hint: LaneId) -> Location {
         let (mut least, along, across) = self.lanes[hint.index()]
             .distance_with_heading(position, heading, f64::INFINITY)
             .unwrap_or((f64::INFINITY, 0.0, 0.0));
         let mut best = Location { lane: hint, along, across };
-        let quiet = &self.quiet[hint.index()];
-        if least <= quiet.bound && quiet.first <= along && along <= quiet.last {
-            return best;
-        }
         let mut consider = |id: u16, least: &mut f64| {
             let lane = LaneId(id);
             let found =

@@ -9,12 +9,14 @@
 
 use crate::collision::handle_collisions;
 use crate::driver::{Model, Temper, follow_road, hold_speed, speed_ratio, steer_along};
+use crate::lineup::Lineup;
 use crate::mobil::{consider_lane_change, is_due};
-use crate::neighbours::Traffic;
+use crate::neighbours::{Index, Traffic};
 use crate::power::powers;
 use crate::regulation::{self, Outlook};
+use crate::road::LaneId;
 use crate::strip::{self, Strip};
-use crate::task::Task;
+use crate::task::{Layout, Task};
 use crate::vehicle::{Driver, Vehicle};
 
 /// The moving part of a world: the cars, and work space for moving them.
@@ -29,6 +31,7 @@ pub struct Simulation {
     /// Chance that a car appears after a decision, where drift has changed it.
     pub spawn_probability: Option<f64>,
     frames: u64,
+    lineup: Lineup,
     strip: Strip,
     outlook: Outlook,
     pairs: Vec<(u16, u16)>,
@@ -46,6 +49,7 @@ impl Simulation {
             model: temper.model(),
             spawn_probability: None,
             frames: 0,
+            lineup: Lineup::default(),
             strip: Strip::default(),
             outlook: Outlook::default(),
             pairs: Vec::with_capacity(64),
@@ -61,13 +65,16 @@ impl Simulation {
         self.model = temper.model();
         self.spawn_probability = None;
         self.frames = 0;
-        self.strip.mark_stale();
+        self.lineup.mark_stale();
     }
 
     /// Decides, moves and collides: one frame.
     pub(crate) fn frame(&mut self, task: &Task) {
-        if task.is_strip {
-            self.strip.update(&self.vehicles, &task.network);
+        if task.layout != Layout::Any {
+            self.lineup.refresh(&self.vehicles);
+        }
+        if task.layout == Layout::Strip {
+            self.strip.update(&self.lineup, &self.vehicles, &task.network);
         }
         self.choose_lanes(task);
         self.steer_and_accelerate(task);
@@ -76,10 +83,10 @@ impl Simulation {
             regulation::enforce(&mut self.vehicles, &task.network, &mut self.outlook);
         }
         self.advance(task);
-        if task.is_strip {
-            self.strip.sort(&self.vehicles);
-        }
-        let by_x = task.is_strip.then(|| self.strip.by_x());
+        let by_x = (task.layout != Layout::Any).then(|| {
+            self.lineup.sort(&self.vehicles);
+            self.lineup.slots()
+        });
         handle_collisions(
             &mut self.vehicles,
             &task.obstacles,
@@ -109,7 +116,11 @@ impl Simulation {
             obstacle_places: &task.obstacle_places,
             network: &task.network,
             connected_lanes: task.connected_lanes,
-            strip: task.is_strip.then_some(&self.strip),
+            index: match task.layout {
+                Layout::Any => Index::None,
+                Layout::AlongX => Index::Lineup(&self.lineup),
+                Layout::Strip => Index::Strip(&self.lineup, &self.strip),
+            },
         }
     }
 
@@ -181,7 +192,7 @@ impl Simulation {
                     (left > dt && vehicle.speed > 0.0).then_some((braking, left - dt));
             }
             vehicle.advance(dt);
-            vehicle.arrive(if task.is_strip {
+            vehicle.arrive(if task.layout == Layout::Strip {
                 strip::locate(vehicle, lanes)
             } else {
                 task.network.locate(vehicle.position(), vehicle.heading, vehicle.lane)
@@ -195,15 +206,10 @@ impl Simulation {
 #[inline]
 fn follow(traffic: &Traffic<'_>, model: &Model, who: usize, ratio_power: f64) -> f64 {
     let vehicle = &traffic.vehicles[who];
-    let lane = traffic.network.lane(vehicle.lane);
     let free = model.free_acceleration(ratio_power);
-    let behind = |lane_id| match traffic.ahead(who, lane_id) {
-        Some(body) => free - model.interaction(vehicle, &traffic.leader(body), lane),
-        None => free,
-    };
-    let mut acceleration = behind(vehicle.lane);
+    let mut acceleration = free - held_up(traffic, model, who, vehicle.lane);
     if vehicle.lane != vehicle.target_lane {
-        acceleration = acceleration.min(behind(vehicle.target_lane));
+        acceleration = acceleration.min(free - held_up_beside(traffic, model, who));
     }
     let limit = model.temper.acceleration_limit;
     let acceleration = acceleration.clamp(-limit, limit);
@@ -211,4 +217,23 @@ fn follow(traffic: &Traffic<'_>, model: &Model, who: usize, ratio_power: f64) ->
         Some((braking, _)) => acceleration.min(-braking),
         None => acceleration,
     }
+}
+
+/// What whoever is ahead on a lane takes off a car's acceleration \[m/s²\].
+#[inline(always)]
+fn held_up(traffic: &Traffic<'_>, model: &Model, who: usize, on: LaneId) -> f64 {
+    let vehicle = &traffic.vehicles[who];
+    match traffic.ahead(who, on) {
+        Some(body) => {
+            let lane = traffic.network.lane(vehicle.lane);
+            model.interaction(vehicle, &traffic.leader(body), lane)
+        }
+        None => 0.0,
+    }
+}
+
+/// [`held_up`] on the lane aimed for, kept apart because few cars are changing lane.
+#[inline(never)]
+fn held_up_beside(traffic: &Traffic<'_>, model: &Model, who: usize) -> f64 {
+    held_up(traffic, model, who, traffic.vehicles[who].target_lane)
 }

@@ -1,15 +1,15 @@
 //! How is a straight road full of cars searched quickly?
 //!
 //! A strip is one road of parallel lanes along x that all begin at x = 0 (the highway). There a
-//! car's longitudinal coordinate is its x on every lane, so one list sorted by x answers who is
-//! ahead and who behind, and the closest lane follows from y alone. [`Strip::update`] brings the
-//! lists up to date once per frame; a test below compares every answer with a search over all cars.
+//! car's longitudinal coordinate is its x on every lane, so one walk along the [`Lineup`] tells who is
+//! ahead of everyone, and the closest lane follows from y alone. [`Strip::update`] brings the lists
+//! up to date once per frame; a test below compares every answer with a search over all cars.
 //!
-//! **Invariants:** `by_x` lists every vehicle once, by x and then by index; `seen[i]` is the range
-//! of lanes on which a neighbour search sees vehicle `i`; `leaders[i]` is who is ahead of it on
-//! its own lane.
+//! **Invariants:** `seen[i]` is the range of lanes on which a neighbour search sees vehicle `i`;
+//! `leaders[i]` is who is ahead of it on its own lane.
 
 use crate::lane::{END_MARGIN, NEIGHBOUR_MARGIN};
+use crate::lineup::{Lineup, Slot};
 use crate::road::{LaneId, Location, Network};
 use crate::vehicle::Vehicle;
 
@@ -19,51 +19,14 @@ const NOBODY: u16 = u16::MAX;
 /// The lists that make searches short.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strip {
-    by_x: Vec<u16>,
-    rank: Vec<u16>,
     seen: Vec<(u16, u16)>,
     leaders: Vec<u16>,
     last_on_lane: Vec<u16>,
-    has_ties: bool,
-    is_stale: bool,
 }
 
 impl Strip {
-    /// Sorts the cars by x. From frame to frame they hardly pass each other, so insertion is
-    /// close to linear.
-    pub(crate) fn sort(&mut self, vehicles: &[Vehicle]) {
-        if self.by_x.len() != vehicles.len() {
-            self.by_x.clear();
-            self.by_x.extend(0..vehicles.len() as u16);
-            self.rank.resize(vehicles.len(), 0);
-        }
-        self.has_ties = false;
-        let x_of = |i: u16| vehicles[usize::from(i)].x;
-        for place in 1..self.by_x.len() {
-            let moved = self.by_x[place];
-            let x = x_of(moved);
-            let mut hole = place;
-            while hole > 0 {
-                let before = self.by_x[hole - 1];
-                let x_before = x_of(before);
-                self.has_ties |= x_before == x;
-                if x_before < x || x_before == x && before < moved {
-                    break;
-                }
-                self.by_x[hole] = before;
-                hole -= 1;
-            }
-            self.by_x[hole] = moved;
-        }
-    }
-
-    /// Works out who is ahead of whom. The cars have not moved since [`Strip::sort`], unless the
-    /// episode is new.
-    pub(crate) fn update(&mut self, vehicles: &[Vehicle], network: &Network) {
-        if self.is_stale || self.by_x.len() != vehicles.len() {
-            self.sort(vehicles);
-            self.is_stale = false;
-        }
+    /// Works out who is ahead of whom among cars in order.
+    pub(crate) fn update(&mut self, lineup: &Lineup, vehicles: &[Vehicle], network: &Network) {
         let lanes = network.lanes().len() as u16;
         let length = network.lane(LaneId(0)).length;
         self.seen.clear();
@@ -71,66 +34,62 @@ impl Strip {
         self.leaders.resize(vehicles.len(), NOBODY);
         self.last_on_lane.clear();
         self.last_on_lane.resize(usize::from(lanes), NOBODY);
-        for place in (0..self.by_x.len()).rev() {
-            let car = usize::from(self.by_x[place]);
-            self.rank[car] = place as u16;
+        for slot in lineup.slots().iter().rev() {
+            let car = usize::from(slot.car);
             self.leaders[car] = self.last_on_lane[vehicles[car].lane.index()];
             let (first, end) = self.seen[car];
             for lane in first..end {
-                self.last_on_lane[usize::from(lane)] = car as u16;
+                self.last_on_lane[usize::from(lane)] = slot.car;
             }
         }
-    }
-
-    /// Says that the cars have been replaced.
-    pub(crate) fn mark_stale(&mut self) {
-        self.is_stale = true;
-    }
-
-    /// Vehicles by x, lowest first.
-    pub(crate) fn by_x(&self) -> &[u16] {
-        &self.by_x
     }
 
     /// The nearest vehicle ahead of a car on a lane.
     #[inline]
-    pub(crate) fn ahead(&self, vehicles: &[Vehicle], asker: usize, lane: LaneId) -> Option<usize> {
-        if vehicles[asker].lane == lane && !self.has_ties {
+    pub(crate) fn ahead(
+        &self,
+        lineup: &Lineup,
+        vehicles: &[Vehicle],
+        asker: usize,
+        lane: LaneId,
+    ) -> Option<usize> {
+        if vehicles[asker].lane == lane && !lineup.has_ties() {
             let leader = self.leaders[asker];
             return (leader != NOBODY).then_some(usize::from(leader));
         }
-        let x = vehicles[asker].x;
-        let mut place = usize::from(self.rank[asker]);
-        while place > 0 && vehicles[usize::from(self.by_x[place - 1])].x == x {
+        let slots = lineup.slots();
+        let mut place = lineup.rank(asker);
+        let x = slots[place].x;
+        while place > 0 && slots[place - 1].x == x {
             place -= 1;
         }
-        let mut found: Option<usize> = None;
-        for &i in &self.by_x[place..] {
-            let other = usize::from(i);
-            if found.is_some_and(|nearest| vehicles[other].x > vehicles[nearest].x) {
+        let mut found: Option<&Slot> = None;
+        for slot in &slots[place..] {
+            if found.is_some_and(|nearest| slot.x > nearest.x) {
                 break;
             }
+            let other = usize::from(slot.car);
             if other != asker && self.is_seen_on(other, lane) {
-                found = Some(other);
+                found = Some(slot);
             }
         }
-        found
+        found.map(|slot| usize::from(slot.car))
     }
 
     /// The nearest vehicle behind a car on a lane.
-    pub(crate) fn behind(&self, vehicles: &[Vehicle], asker: usize, lane: LaneId) -> Option<usize> {
-        let x = vehicles[asker].x;
-        let mut found: Option<usize> = None;
-        for &i in self.by_x[..usize::from(self.rank[asker])].iter().rev() {
-            let other = usize::from(i);
-            if found.is_some_and(|nearest| vehicles[other].x < vehicles[nearest].x) {
+    pub(crate) fn behind(&self, lineup: &Lineup, asker: usize, lane: LaneId) -> Option<usize> {
+        let rank = lineup.rank(asker);
+        let (before, x) = (&lineup.slots()[..rank], lineup.slots()[rank].x);
+        let mut found: Option<&Slot> = None;
+        for slot in before.iter().rev() {
+            if found.is_some_and(|nearest| slot.x < nearest.x) {
                 break;
             }
-            if vehicles[other].x < x && self.is_seen_on(other, lane) {
-                found = Some(other);
+            if slot.x < x && self.is_seen_on(usize::from(slot.car), lane) {
+                found = Some(slot);
             }
         }
-        found
+        found.map(|slot| usize::from(slot.car))
     }
 
     #[inline]
@@ -173,7 +132,7 @@ fn lanes_seeing(car: &Vehicle, lanes: u16, length: f64) -> (u16, u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::neighbours::{Body, Traffic};
+    use crate::neighbours::{Body, Index, Traffic};
     use crate::random::Generator;
     use crate::task::{Task, TaskId};
     use crate::vehicle::Driver;
@@ -183,7 +142,7 @@ mod tests {
         let task = Task::with_defaults(TaskId::HighwayV0);
         let network = &task.network;
         let mut random = Generator::seeded(9);
-        let mut strip = Strip::default();
+        let (mut lineup, mut strip) = (Lineup::default(), Strip::default());
         for round in 0..300 {
             let cars: Vec<Vehicle> = (0..2 + random.choice(40))
                 .map(|_| {
@@ -193,17 +152,18 @@ mod tests {
                     Vehicle::new(network, Driver::Idm, [x, y], 0.0, 20.0)
                 })
                 .collect();
-            strip.mark_stale();
-            strip.update(&cars, network);
+            lineup.mark_stale();
+            lineup.refresh(&cars);
+            strip.update(&lineup, &cars, network);
             let by_strip = Traffic {
                 vehicles: &cars,
                 obstacles: &[],
-                obstacle_places: &[],
+                obstacle_places: &task.obstacle_places,
                 network,
                 connected_lanes: false,
-                strip: Some(&strip),
+                index: Index::Strip(&lineup, &strip),
             };
-            let by_search = Traffic { strip: None, ..by_strip };
+            let by_search = Traffic { index: Index::None, ..by_strip };
             for (asker, car) in cars.iter().enumerate() {
                 for (lane, _) in network.lanes() {
                     let place = format!("round {round}, car {asker}, {lane:?}");

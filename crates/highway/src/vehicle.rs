@@ -10,7 +10,7 @@
 //!
 //! **Absent on purpose:** the dynamical bicycle with tyre forces, which no task here uses.
 
-use crate::lane::Lane;
+use crate::lane::{Lane, NEIGHBOUR_MARGIN};
 use crate::road::{LaneId, Location, Network};
 use crate::route::Route;
 use crate::trig::sin_cos;
@@ -155,6 +155,16 @@ impl Vehicle {
             (self.along, self.across)
         } else {
             network.lane(id).local_coordinates(self.position())
+        }
+    }
+
+    /// Its longitudinal coordinate \[m\] on a lane, if a neighbour search there sees it.
+    #[inline]
+    pub(crate) fn seen_on(&self, id: LaneId, lane: &Lane) -> Option<f64> {
+        if self.lane == id {
+            lane.contains(self.along, self.across, NEIGHBOUR_MARGIN).then_some(self.along)
+        } else {
+            lane.sees(self.position())
         }
     }
 

@@ -27,6 +27,7 @@ use crate::arith;
 use crate::driver::Temper;
 use crate::fields::{ConfigError, Fields};
 use crate::lane::Lane;
+use crate::lineup::runs_along_x;
 use crate::neighbours::Obstacle;
 use crate::observation::{Observer, View};
 use crate::random::Generator;
@@ -196,8 +197,8 @@ pub struct Task {
     pub network: Arc<Network>,
     /// Bodies without a driver.
     pub obstacles: Vec<Obstacle>,
-    /// Where they are, worked out once: lane, obstacle and longitudinal coordinate \[m\].
-    pub(crate) obstacle_places: Vec<(LaneId, usize, f64)>,
+    /// Where they are, worked out once: for each lane, obstacle and longitudinal coordinate \[m\].
+    pub(crate) obstacle_places: Vec<Vec<(usize, f64)>>,
     /// What the ego may be told.
     pub controls: Controls,
     /// What the policy sees.
@@ -210,10 +211,21 @@ pub struct Task {
     pub frames: usize,
     /// Whether drivers also see cars on connected lanes.
     pub connected_lanes: bool,
-    /// Whether all lanes run side by side along x.
-    pub(crate) is_strip: bool,
+    /// How the lanes lie.
+    pub(crate) layout: Layout,
     /// Road, cars, reward and ends.
     pub rules: Box<dyn Rules>,
+}
+
+/// How the lanes of a road lie to each other, for whoever searches them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Anyhow.
+    Any,
+    /// All along x.
+    AlongX,
+    /// All along x and side by side, from the same start, and without obstacles.
+    Strip,
 }
 
 impl Task {
@@ -260,7 +272,13 @@ impl Task {
                 decision_time: 1.0 / policy_frequency as f64,
                 frames: simulation_frequency / policy_frequency,
                 connected_lanes,
-                is_strip: !connected_lanes && rules.obstacles().is_empty() && is_strip(&network),
+                layout: match connected_lanes {
+                    // A search along connected lanes is not a walk along x.
+                    true => Layout::Any,
+                    false if rules.obstacles().is_empty() && is_strip(&network) => Layout::Strip,
+                    false if runs_along_x(&network) => Layout::AlongX,
+                    false => Layout::Any,
+                },
                 network,
                 rules,
             }))
@@ -316,14 +334,13 @@ fn only_known_drivers(fields: &mut Fields) -> Result<(), ConfigError> {
     }
 }
 
-/// Every lane on which a neighbour search sees an obstacle.
-fn places_of(obstacles: &[Obstacle], network: &Network) -> Vec<(LaneId, usize, f64)> {
-    let on_lane = |(id, lane): (LaneId, &Lane)| {
+/// For every lane, the obstacles that a neighbour search on it sees.
+fn places_of(obstacles: &[Obstacle], network: &Network) -> Vec<Vec<(usize, f64)>> {
+    let on_lane = |(_, lane): (LaneId, &Lane)| {
         let seen = obstacles.iter().enumerate();
-        seen.filter_map(|(i, obstacle)| Some((id, i, lane.sees(obstacle.position)?)))
-            .collect::<Vec<_>>()
+        seen.filter_map(|(i, obstacle)| Some((i, lane.sees(obstacle.position)?))).collect()
     };
-    network.lanes().flat_map(on_lane).collect()
+    network.lanes().map(on_lane).collect()
 }
 
 /// Whether all lanes are one road of parallel lanes along x that start at the same place.
