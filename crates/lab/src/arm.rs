@@ -18,8 +18,12 @@ pub enum Arm {
     Dqn,
     /// The policy under the whole shield.
     Cpss,
+    /// The same with another budget: so many thousandths of the usual.
+    CpssScaled(u32),
     /// The same costs against one constant threshold.
     Fixed,
+    /// The same with another threshold: so many thousandths of the usual.
+    FixedScaled(u32),
     /// The budget without the context's gain.
     BudgetOnly,
     /// The context's gain without the budget.
@@ -42,18 +46,43 @@ impl Arm {
         let whole = settings.spec();
         // A budget so large that only the cap limits a decision: the ledger counts, and no more.
         let unlimited = f64::from(whole.horizon) * 1e3;
+        let fixed = |threshold: f64| ShieldSpec {
+            budget: unlimited,
+            tau_cap: threshold,
+            gain: GainSpec::Constant,
+            ..whole
+        };
         match self {
             Arm::Cpss | Arm::Oracle => whole,
-            Arm::Fixed => ShieldSpec {
-                budget: unlimited,
-                tau_cap: settings.fixed_threshold,
-                gain: GainSpec::Constant,
-                ..whole
-            },
+            Arm::CpssScaled(scale) => ShieldSpec { budget: whole.budget * times(scale), ..whole },
+            Arm::Fixed => fixed(settings.fixed_threshold),
+            Arm::FixedScaled(scale) => fixed(settings.fixed_threshold * times(scale)),
             Arm::BudgetOnly => ShieldSpec { gain: GainSpec::Constant, ..whole },
             Arm::ContextOnly => ShieldSpec { budget: unlimited, ..whole },
             Arm::Dqn | Arm::Random | Arm::Constant(_) => ShieldSpec { mode: Mode::Shadow, ..whole },
         }
+    }
+
+    /// Whether it needs no policy: who proposes is part of the arm.
+    pub fn is_floor(self) -> bool {
+        matches!(self, Arm::Random | Arm::Constant(_))
+    }
+}
+
+/// A scale in thousandths as a factor.
+fn times(scale: u32) -> f64 {
+    f64::from(scale) / 1e3
+}
+
+/// Reads `name*FACTOR`, with at most three decimals.
+fn scaled(text: &str) -> Option<Arm> {
+    let (name, factor) = text.split_once('*')?;
+    let factor: f64 = factor.parse().ok().filter(|factor| (0.001..=1000.0).contains(factor))?;
+    let scale = (factor * 1e3).round() as u32;
+    match name {
+        "cpss" => Some(Arm::CpssScaled(scale)),
+        "fixed" => Some(Arm::FixedScaled(scale)),
+        _ => None,
     }
 }
 
@@ -73,9 +102,10 @@ impl FromStr for Arm {
                 .strip_prefix("constant:")
                 .and_then(|index| index.parse().ok())
                 .map(Arm::Constant)
+                .or_else(|| scaled(text))
                 .ok_or_else(|| {
                     "give dqn, cpss, fixed, budget-only, context-only, oracle, random or \
-                     constant:K"
+                     constant:K; cpss*F for F times the budget, fixed*F for F times the threshold"
                         .to_owned()
                 }),
         }
@@ -87,7 +117,9 @@ impl std::fmt::Display for Arm {
         match self {
             Arm::Dqn => f.write_str("dqn"),
             Arm::Cpss => f.write_str("cpss"),
+            Arm::CpssScaled(scale) => write!(f, "cpss*{}", times(*scale)),
             Arm::Fixed => f.write_str("fixed"),
+            Arm::FixedScaled(scale) => write!(f, "fixed*{}", times(*scale)),
             Arm::BudgetOnly => f.write_str("budget-only"),
             Arm::ContextOnly => f.write_str("context-only"),
             Arm::Oracle => f.write_str("oracle"),
@@ -142,6 +174,15 @@ pub enum FallbackName {
     BestAdmissible,
 }
 
+impl From<FallbackName> for Fallback {
+    fn from(name: FallbackName) -> Fallback {
+        match name {
+            FallbackName::MinRisk => Fallback::MinRisk,
+            FallbackName::BestAdmissible => Fallback::BestAdmissible,
+        }
+    }
+}
+
 impl ShieldSettings {
     /// The shipped settings of a task: one for all regimes.
     ///
@@ -175,10 +216,7 @@ impl ShieldSettings {
                 floor: self.gain_floor,
             },
             smoothing: self.smoothing,
-            fallback: match self.fallback {
-                FallbackName::MinRisk => Fallback::MinRisk,
-                FallbackName::BestAdmissible => Fallback::BestAdmissible,
-            },
+            fallback: self.fallback.into(),
             last_resort: self.last_resort,
             ..ShieldSpec::new(self.budget, self.horizon)
         }
@@ -223,10 +261,27 @@ mod tests {
     }
 
     #[test]
+    fn a_scaled_arm_differs_in_one_number() {
+        let settings = ShieldSettings::shipped(TaskId::MergeV0).unwrap();
+        let usual = Arm::Cpss.shield(&settings);
+        let scaled = Arm::CpssScaled(500).shield(&settings);
+        assert_eq!(scaled, ShieldSpec { budget: usual.budget / 2.0, ..usual });
+        let scaled = Arm::FixedScaled(500).shield(&settings);
+        assert_eq!(scaled.tau_cap, settings.fixed_threshold / 2.0);
+    }
+
+    #[test]
     fn an_arm_is_read_as_it_is_written() {
-        for arm in Arm::POLICY_ARMS.into_iter().chain([Arm::Random, Arm::Constant(3)]) {
+        for arm in Arm::POLICY_ARMS.into_iter().chain([
+            Arm::Random,
+            Arm::Constant(3),
+            Arm::CpssScaled(50),
+            Arm::FixedScaled(2000),
+        ]) {
             assert_eq!(arm.to_string().parse::<Arm>(), Ok(arm));
         }
+        assert_eq!("cpss*0.05".parse(), Ok(Arm::CpssScaled(50)));
+        assert!("dqn*2".parse::<Arm>().is_err() && "cpss*nan".parse::<Arm>().is_err());
         assert!("shield".parse::<Arm>().is_err());
     }
 }

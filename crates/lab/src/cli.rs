@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
-use crate::{bench, evaluate, reproduce, rollout, train};
+use crate::{audit, bench, evaluate, reproduce, rollout, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ enum Command {
     Policies(quality::Options),
     /// Play one method on one task under one regime and sum it up
     Evaluate(evaluate::Options),
+    /// Derive every threshold, verdict, charge and the certificate of a trace again
+    Audit(audit::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
 }
@@ -51,6 +53,7 @@ pub fn run() -> Result<()> {
         Command::Train(options) => train::run(&options),
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
+        Command::Audit(options) => audit::run(&options),
         Command::Bench(options) => bench::run(&options),
     }
 }

@@ -1,14 +1,14 @@
 //! What happens in one shielded episode?
 //!
 //! The main flow of the whole project, once around per decision: observe, propose, judge, step,
-//! settle, record. Start at [`Player::play`].
+//! settle, record. Start at [`Player::play_before`]. A [`Witness`] may look on, to write a trace.
 
 use anyhow::{Result, anyhow};
 use cpss_dqn::QFunction;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene};
-use cpss_risk::{RiskModel, RiskSpec};
-use cpss_shield::{Shield, Situation, Verdict};
+use cpss_highway::{Action, Scene, Task, World};
+use cpss_risk::{Conflict, RiskModel, RiskSpec};
+use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
 use serde::{Deserialize, Serialize};
 
 use crate::arm::{Arm, ShieldSettings};
@@ -37,9 +37,16 @@ pub struct EpisodeRecord {
     /// Steps whose realised cost was above zero.
     pub close_steps: u64,
     /// Smallest distance to another vehicle, or to the boundary \[m\].
+    #[serde(with = "crate::trace::exact")]
     pub min_distance: f64,
     /// Steps on which the proposal was (or, in the shadow, would have been) refused.
     pub interventions: u64,
+    /// The most of these in a row.
+    pub longest_intervention: u64,
+    /// Discounted count of these, for Theorem 3.
+    pub discounted_interventions: f64,
+    /// The most that a refusal changed the reward of its step, for Theorem 3.
+    pub reward_change: f64,
     /// Steps on which no action was admissible.
     pub infeasible: u64,
     /// Steps on which the executed action was predicted admissible and cost more.
@@ -50,8 +57,58 @@ pub struct EpisodeRecord {
     pub envelope_held: bool,
 }
 
+impl EpisodeRecord {
+    /// Whether the ego crashed, or on the racetrack left the road.
+    pub fn failed(&self) -> bool {
+        self.crashed || self.off_road
+    }
+}
+
 /// Discount of the value difference that Theorem 3 bounds.
 pub const DISCOUNT: f64 = 0.95;
+
+/// Someone who looks on while an episode is played, and changes nothing.
+pub trait Witness {
+    /// An episode begins.
+    fn begin(&mut self, _seed: u64, _task: &Task, _scene: &Scene, _shield: &Shield) {}
+    /// A proposal was judged.
+    fn judged(&mut self, _judged: &Judged<'_>) {}
+    /// The world was stepped and the decision settled.
+    fn settled(&mut self, _outcome: &Outcome<'_>) {}
+    /// The episode is over.
+    fn end(&mut self, _scene: &Scene, _record: &EpisodeRecord, _certificate: &Certificate) {}
+}
+
+/// Nobody.
+impl Witness for () {}
+
+/// A decision, with all that led to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// What the shield was told.
+    pub situation: &'a Situation<'a>,
+    /// What it answered.
+    pub decision: &'a Decision,
+    /// The cap it is under.
+    pub tau_cap: f64,
+    /// What an observer saw.
+    pub scene: &'a Scene,
+    /// Why the proposal costs what it costs.
+    pub conflict: Option<&'a Conflict>,
+}
+
+/// What came of a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// The cost that was observed.
+    pub observed: f64,
+    /// How it was settled.
+    pub settlement: &'a Settlement,
+    /// The ledger afterwards.
+    pub ledger: &'a Ledger,
+    /// The step's reward.
+    pub reward: f64,
+}
 
 /// Everything needed to play episodes of one cell; keep one per thread.
 pub struct Player<'a> {
@@ -64,6 +121,8 @@ pub struct Player<'a> {
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
+    /// For each step, in how many episodes its proposal was refused.
+    refusals: Vec<u32>,
 }
 
 impl<'a> Player<'a> {
@@ -101,6 +160,7 @@ impl<'a> Player<'a> {
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
+            refusals: Vec::new(),
         })
     }
 
@@ -108,22 +168,40 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     ///
-    /// A policy that gives a value which is no number; it never becomes an action.
+    /// As [`Player::play_before`].
     pub fn play(&mut self, seed: u64) -> Result<EpisodeRecord> {
+        self.play_before(&mut (), seed)
+    }
+
+    /// For each step, in how many of the episodes so far its proposal was refused.
+    pub fn refusals(&self) -> &[u32] {
+        &self.refusals
+    }
+
+    /// Plays the episode of a seed before a witness.
+    ///
+    /// # Errors
+    ///
+    /// A policy that gives a value which is no number; it never becomes an action.
+    pub fn play_before(&mut self, witness: &mut dyn Witness, seed: u64) -> Result<EpisodeRecord> {
         let (mut world, mut drift) = self.regime.begin(seed);
         world.observe(&mut self.seen);
         self.scene.observe(&world);
         self.shield.reset();
+        witness.begin(seed, world.task(), &self.scene, &self.shield);
+        let tau_cap = self.shield.rules().spec().tau_cap;
         // Proposals of the random arm, from a stream that belongs to nobody else.
         let mut random = Generator::seeded(seed ^ 0xa2_1b9e_0000);
         let mut record =
             EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
         let mut discount = 1.0;
+        let mut in_a_row = 0;
         loop {
             drift.apply(&mut world);
             let proposal = self.propose(record.steps, &mut random)?;
             let assessment = self.risk.assess(&self.scene);
             let density = assessment.density;
+            let conflict = assessment.conflicts.get(proposal).copied().flatten();
             self.costs.clone_from(&assessment.costs);
             if self.arm == Arm::Oracle {
                 branch_costs(&world, &drift, &mut self.costs, &mut self.seen);
@@ -131,7 +209,17 @@ impl<'a> Player<'a> {
             let situation =
                 Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
             let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
-            let verdict = decision.verdict();
+            witness.judged(&Judged {
+                situation: &situation,
+                decision: &decision,
+                tau_cap,
+                scene: &self.scene,
+                conflict: conflict.as_ref(),
+            });
+            let refused = decision.verdict().intervenes();
+            let unshielded = (decision.executed() != proposal)
+                .then(|| reward_of(&world, proposal, &mut self.seen))
+                .transpose()?;
             let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
             self.scene.observe(&world);
             let mut cost = self.risk.realised_cost(&self.scene);
@@ -140,14 +228,30 @@ impl<'a> Player<'a> {
                 cost = 1.0;
             }
             let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
+            witness.settled(&Outcome {
+                observed: cost,
+                settlement: &settled,
+                ledger: self.shield.ledger(),
+                reward: step.reward.total,
+            });
 
             record.steps += 1;
             record.episode_return += step.reward.total;
             record.discounted_return += discount * step.reward.total;
+            if refused {
+                record.interventions += 1;
+                record.discounted_interventions += discount;
+                count_at(&mut self.refusals, record.steps as usize - 1);
+            }
+            in_a_row = if refused { in_a_row + 1 } else { 0 };
+            record.longest_intervention = record.longest_intervention.max(in_a_row);
+            if let Some(reward) = unshielded {
+                let change = (step.reward.total - reward).abs();
+                record.reward_change = record.reward_change.max(change);
+            }
             discount *= DISCOUNT;
             record.mean_speed += world.ego().speed;
             record.close_steps += u64::from(settled.charge > 0.0);
-            record.interventions += u64::from(verdict != Verdict::Admit);
             let distance = self.risk.min_distance(&self.scene).unwrap_or(f64::INFINITY);
             record.min_distance = record.min_distance.min(distance);
             if step.is_over() {
@@ -166,6 +270,7 @@ impl<'a> Player<'a> {
         record.mispredicted = certificate.counts.mispredicted;
         record.budget_used = certificate.spent / certificate.budget;
         record.envelope_held = certificate.envelope_held;
+        witness.end(&self.scene, &record, &certificate);
         Ok(record)
     }
 
@@ -188,4 +293,16 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
+}
+
+/// The reward that an action would have had here: Theorem 3 compares it with that of its stand-in.
+fn reward_of(world: &World, action: usize, seen: &mut [f32]) -> Result<f64> {
+    Ok(world.clone().step(Action::Index(action), seen)?.reward.total)
+}
+
+fn count_at(counts: &mut Vec<u32>, place: usize) {
+    if counts.len() <= place {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += 1;
 }

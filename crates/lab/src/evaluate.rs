@@ -3,7 +3,7 @@
 //! `cpss evaluate` plays one cell of the comparison: an arm, with a policy, for a run of seeds, in
 //! parallel. The same seeds give the same numbers for any number of threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -14,16 +14,19 @@ use serde::Serialize;
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::{EpisodeRecord, Player};
+use crate::keep::{folder, keep};
 use crate::policy::{PolicySource, policy_config};
 use crate::regime::{Regime, RegimeSpec};
 use crate::statistics::{mean, wilson};
+use crate::trace::{Cell, TraceWriter};
 
 /// Options of `cpss evaluate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cpss evaluate --env merge-v0 --method cpss
   cpss evaluate --env highway-v0 --regime high --method dqn --policy builtin:2 --episodes 500
-  cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json")]
+  cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json
+  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces")]
 pub struct Options {
     /// Task, by highway-env's id
     #[arg(long)]
@@ -31,7 +34,8 @@ pub struct Options {
     /// Drift: stationary, mild, average, high, or a .toml file
     #[arg(long, default_value = "stationary")]
     pub regime: String,
-    /// Method: dqn, cpss, fixed, budget-only, context-only, oracle, random or constant:K
+    /// Method: dqn, cpss, fixed, budget-only, context-only, oracle, random or constant:K; cpss*F
+    /// and fixed*F for F times the budget or threshold
     #[arg(long, default_value = "cpss")]
     pub method: Arm,
     /// Policy: builtin:K, FILE.safetensors or FILE.onnx
@@ -47,6 +51,9 @@ pub struct Options {
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
     pub shield: Option<PathBuf>,
+    /// Write a trace of every episode into this folder
+    #[arg(long, value_name = "DIR")]
+    pub trace: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -103,10 +110,20 @@ pub fn run(options: &Options) -> Result<()> {
             toml::from_str(&text).with_context(|| format!("the shield {}", path.display()))?
         }
     };
+    if let Some(place) = &options.trace {
+        folder(place)?;
+    }
     let seeds: Vec<u64> = (0..options.episodes).map(|i| options.seed.wrapping_add(i)).collect();
     let started = Instant::now();
-    let records = play_all(&regime, options.method, &settings, &options.policy, &seeds)?;
-    let summary = Summary::of(&records, started.elapsed().as_secs_f64());
+    let contest = Contest {
+        regime: &regime,
+        regime_name: &options.regime,
+        arm: options.method,
+        settings: &settings,
+        policy: &options.policy,
+    };
+    let played = contest.play_all(&seeds, options.trace.as_deref())?;
+    let summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     if options.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
@@ -115,35 +132,99 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Plays the episodes of some seeds, in parallel; records come back in the order of the seeds.
-///
-/// # Errors
-///
-/// A policy that cannot be used.
-pub fn play_all(
-    regime: &Regime,
-    arm: Arm,
-    settings: &ShieldSettings,
-    policy: &PolicySource,
-    seeds: &[u64],
-) -> Result<Vec<EpisodeRecord>> {
-    let new_player = || {
-        let policy = match arm {
-            Arm::Random | Arm::Constant(_) => None,
-            _ => Some(policy.load(regime.task())?),
+/// One cell of the comparison with one policy: all that an episode depends on besides its seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Contest<'a> {
+    /// The regime.
+    pub regime: &'a Regime,
+    /// What it was asked for as: a name or a path.
+    pub regime_name: &'a str,
+    /// The arm.
+    pub arm: Arm,
+    /// The task's shield.
+    pub settings: &'a ShieldSettings,
+    /// The policy.
+    pub policy: &'a PolicySource,
+}
+
+/// Episodes that were played.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Played {
+    /// What came of each, in the order of the seeds.
+    pub episodes: Vec<EpisodeRecord>,
+    /// For each step, in how many of them its proposal was refused.
+    pub refusals: Vec<u32>,
+}
+
+impl Contest<'_> {
+    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used, or a trace that cannot be written.
+    pub fn play_all(&self, seeds: &[u64], traces: Option<&Path>) -> Result<Played> {
+        // Chunks keep a player, with its loaded policy and work space, for several episodes.
+        let chunk = seeds.len().div_ceil(rayon::current_num_threads() * 4).max(1);
+        let parts = seeds
+            .par_chunks(chunk)
+            .map(|seeds| {
+                let mut player = self.player()?;
+                let play = |seed: &u64| match traces {
+                    None => player.play(*seed),
+                    Some(place) => {
+                        let mut writer = TraceWriter::new(self.cell());
+                        let record = player.play_before(&mut writer, *seed)?;
+                        keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
+                        Ok(record)
+                    }
+                };
+                let episodes = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
+                Ok(Played { episodes, refusals: player.refusals().to_vec() })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut all = Played::default();
+        for part in parts {
+            all.episodes.extend(part.episodes);
+            let steps = all.refusals.len().max(part.refusals.len());
+            all.refusals.resize(steps, 0);
+            for (sum, count) in all.refusals.iter_mut().zip(part.refusals) {
+                *sum += count;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Plays one episode and returns its trace, with the hash that it ends in.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used.
+    pub fn trace(&self, seed: u64) -> Result<(String, String)> {
+        let mut writer = TraceWriter::new(self.cell());
+        self.player()?.play_before(&mut writer, seed)?;
+        Ok((writer.text().to_owned(), writer.chain_end()))
+    }
+
+    /// The name of an episode's trace.
+    pub fn trace_name(&self, seed: u64) -> String {
+        let Cell { regime, arm, policy } = self.cell();
+        let task = self.regime.task().id.name();
+        // A regime and a policy may be paths, and an arm has a star; none belongs into a name.
+        format!("{task}_{regime}_{arm}_{policy}_{seed}.jsonl").replace(['/', '\\', ':', '*'], "-")
+    }
+
+    fn cell(&self) -> Cell {
+        let policy = if self.arm.is_floor() { "none".to_owned() } else { self.policy.to_string() };
+        Cell { regime: self.regime_name.to_owned(), arm: self.arm, policy }
+    }
+
+    fn player(&self) -> Result<Player<'_>> {
+        let policy = match self.arm.is_floor() {
+            true => None,
+            false => Some(self.policy.load(self.regime.task())?),
         };
-        Player::new(regime, arm, settings, policy)
-    };
-    // Chunks keep a player, with its loaded policy and work space, for several episodes.
-    let chunk = seeds.len().div_ceil(rayon::current_num_threads() * 4).max(1);
-    let played: Vec<Vec<EpisodeRecord>> = seeds
-        .par_chunks(chunk)
-        .map(|seeds| {
-            let mut player = new_player()?;
-            seeds.iter().map(|seed| player.play(*seed)).collect()
-        })
-        .collect::<Result<_>>()?;
-    Ok(played.into_iter().flatten().collect())
+        Player::new(self.regime, self.arm, self.settings, policy)
+    }
 }
 
 impl Summary {

@@ -3,10 +3,15 @@
 //! Start at [`cli`], which names every command and where it is done.
 
 pub mod arm;
+pub mod audit;
 pub mod bench;
 pub mod cli;
+pub mod document;
 pub mod episode;
+pub mod estimate;
 pub mod evaluate;
+pub mod figure;
+pub mod keep;
 pub mod oracle;
 pub mod paper;
 pub mod plan;
@@ -15,7 +20,10 @@ pub mod regime;
 pub mod reproduce;
 pub mod rollout;
 pub mod statistics;
+pub mod table;
 pub mod tables;
+pub mod telling;
+pub mod trace;
 pub mod train;
 
 /// The README's examples, compiled and run: this is the only crate that sees what they use.

@@ -9,12 +9,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use cpss_highway::TaskId;
+use cpss_risk::RiskSpec;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::EpisodeRecord;
-use crate::evaluate::play_all;
-use crate::policy::{PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_config};
+use crate::evaluate::Contest;
+use crate::policy::{
+    PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_config, policy_task, shipped,
+};
 use crate::regime::{BUILTIN, Regime, RegimeSpec};
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
@@ -28,29 +32,67 @@ pub struct Plan {
     pub tasks: Vec<String>,
     /// Regimes, by name or path.
     pub regimes: Vec<String>,
-    /// Arms to compare.
+    /// Arms to compare; `constants` stands for every constant action of a task.
     pub arms: Vec<String>,
     /// Training seeds of the policies.
     pub policies: Vec<usize>,
-    /// Episodes of each policy, in each cell.
+    /// Episodes of each policy, in each cell. Floors have no policy and play them once.
     pub episodes: u64,
+    /// The same for the oracle, which takes its time.
+    pub oracle_episodes: u64,
+    /// Budgets of `cpss` and thresholds of `fixed` that the frontier tries, as multiples.
+    pub frontier: Vec<f64>,
+    /// The regime that it tries them under.
+    pub frontier_regime: String,
+    /// Episodes of each policy at each of its points.
+    pub frontier_episodes: u64,
     /// Seed of the first episode.
     pub first_seed: u64,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        let arms = [Arm::Dqn, Arm::Cpss, Arm::Fixed, Arm::BudgetOnly, Arm::ContextOnly];
+        let arms = Arm::POLICY_ARMS.iter().map(Arm::to_string);
         Plan {
             tasks: SHIPPED_TASKS.iter().map(|task| task.name().to_owned()).collect(),
             regimes: BUILTIN.map(|(name, _)| name.to_owned()).to_vec(),
-            arms: arms.map(|arm| arm.to_string()).to_vec(),
+            arms: arms.chain(["random", CONSTANTS].map(str::to_owned)).collect(),
             policies: (0..SHIPPED_SEEDS).collect(),
             episodes: 100,
+            oracle_episodes: 5,
+            frontier: vec![0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0],
+            frontier_regime: "high".to_owned(),
+            frontier_episodes: 20,
             first_seed: FIRST_REPORTING_SEED,
         }
     }
 }
+
+/// How many episodes the paper's experiment is made again with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// A first look.
+    Quick,
+    /// Enough for the tables.
+    Default,
+    /// Narrow intervals.
+    Full,
+}
+
+impl Plan {
+    /// The paper's experiment.
+    pub fn sized(size: Size) -> Plan {
+        let (episodes, oracle_episodes, frontier_episodes) = match size {
+            Size::Quick => (10, 1, 1),
+            Size::Default => return Plan::default(),
+            Size::Full => (1000, 50, 200),
+        };
+        Plan { episodes, oracle_episodes, frontier_episodes, ..Plan::default() }
+    }
+}
+
+/// Stands in a plan for every constant action of a task.
+const CONSTANTS: &str = "constants";
 
 /// One piece of work: some episodes of one cell with one policy.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -78,6 +120,8 @@ pub struct UnitRecord {
     pub fingerprint: String,
     /// What came of it.
     pub episodes: Vec<EpisodeRecord>,
+    /// For each step, in how many episodes its proposal was refused.
+    pub refusals: Vec<u32>,
 }
 
 impl Plan {
@@ -97,32 +141,64 @@ impl Plan {
         for regime in &plan.regimes {
             RegimeSpec::load(regime)?;
         }
-        for arm in &plan.arms {
+        RegimeSpec::load(&plan.frontier_regime)?;
+        let scales = plan.frontier.iter().map(|scale| format!("cpss*{scale}"));
+        for arm in plan.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(scales) {
             arm.parse::<Arm>().map_err(|hint| anyhow!("`{arm}` is no arm: {hint}"))?;
         }
         Ok(plan)
     }
 
-    /// The units, in the order of tables.
+    /// The units, in the order of tables; those of the frontier come last.
     pub fn units(&self) -> Vec<Unit> {
         let mut units = Vec::new();
         for task in &self.tasks {
             for regime in &self.regimes {
-                for arm in &self.arms {
-                    // Every policy drives the same episodes, and so does every arm: paired.
-                    units.extend(self.policies.iter().map(|&policy| Unit {
-                        task: task.clone(),
-                        regime: regime.clone(),
-                        arm: arm.clone(),
-                        policy,
-                        first_seed: self.first_seed,
-                        episodes: self.episodes,
-                    }));
+                for arm in self.arms.iter().flat_map(|arm| expanded(arm, task)) {
+                    self.push_units(&mut units, task, regime, &arm);
+                }
+            }
+        }
+        for task in &self.tasks {
+            for scale in &self.frontier {
+                for arm in ["cpss", "fixed"].map(|arm| format!("{arm}*{scale}")) {
+                    self.push_units(&mut units, task, &self.frontier_regime, &arm);
                 }
             }
         }
         units
     }
+
+    fn push_units(&self, units: &mut Vec<Unit>, task: &str, regime: &str, arm: &str) {
+        let parsed: Option<Arm> = arm.parse().ok();
+        let is_floor = parsed.is_some_and(Arm::is_floor);
+        let episodes = match parsed {
+            Some(Arm::Oracle) => self.oracle_episodes,
+            Some(Arm::CpssScaled(_) | Arm::FixedScaled(_)) => self.frontier_episodes,
+            _ => self.episodes,
+        };
+        // Every policy drives the same episodes, and so does every arm: paired.
+        let policies =
+            if is_floor { &self.policies[..self.policies.len().min(1)] } else { &self.policies };
+        units.extend(policies.iter().map(|&policy| Unit {
+            task: task.to_owned(),
+            regime: regime.to_owned(),
+            arm: arm.to_owned(),
+            policy,
+            first_seed: self.first_seed,
+            episodes,
+        }));
+    }
+}
+
+/// The arms that an entry of a plan stands for.
+fn expanded(arm: &str, task: &str) -> Vec<String> {
+    if arm != CONSTANTS {
+        return vec![arm.to_owned()];
+    }
+    let Ok(id) = task.parse::<TaskId>() else { return Vec::new() };
+    let actions = policy_task(id).controls.action_count().unwrap_or(0);
+    (0..actions).map(|action| Arm::Constant(action).to_string()).collect()
 }
 
 impl Unit {
@@ -131,7 +207,7 @@ impl Unit {
         let Unit { task, regime, arm, policy, first_seed, episodes } = self;
         let name = format!("{task}_{regime}_{arm}_{policy}_{first_seed}_{episodes}");
         // A regime may be a path, and an arm has a colon; neither belongs into a file's name.
-        name.replace(['/', '\\', ':'], "-")
+        name.replace(['/', '\\', ':', '*'], "-")
     }
 
     /// Everything besides the unit that its record depends on.
@@ -143,11 +219,15 @@ impl Unit {
         let task: TaskId = self.task.parse()?;
         let settings = ShieldSettings::shipped(task)?;
         let regime = RegimeSpec::load(&self.regime)?;
-        Ok(format!(
-            "cpss {}; {}; {regime:?}",
-            env!("CARGO_PKG_VERSION"),
-            serde_json::to_string(&settings)?
-        ))
+        let policy = match shipped(task, self.policy) {
+            Ok(policy) => policy.to_bytes(),
+            Err(_) => Vec::new(),
+        };
+        let inputs = format!("{settings:?}; {regime:?}; {:?}", RiskSpec::for_task(task));
+        let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
+        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));
+        Ok(format!("cpss {version}, sources {sources}, inputs {digits}"))
     }
 
     /// Does the work.
@@ -156,17 +236,31 @@ impl Unit {
     ///
     /// A task, regime, arm or policy that does not exist or cannot be used.
     pub fn run(&self) -> Result<UnitRecord> {
-        let task: TaskId = self.task.parse()?;
-        let arm: Arm =
-            self.arm.parse().map_err(|hint: String| anyhow!("`{}` is no arm: {hint}", self.arm))?;
-        let regime = Regime::new(RegimeSpec::load(&self.regime)?, task, &policy_config(task))?;
-        let settings = ShieldSettings::shipped(task)?;
         let seeds: Vec<u64> = (0..self.episodes).map(|i| self.first_seed + i).collect();
-        let policy = PolicySource::Builtin(self.policy);
+        let played = self.within(|contest| contest.play_all(&seeds, None))?;
         Ok(UnitRecord {
             unit: self.clone(),
             fingerprint: self.fingerprint()?,
-            episodes: play_all(&regime, arm, &settings, &policy, &seeds)?,
+            episodes: played.episodes,
+            refusals: played.refusals,
+        })
+    }
+
+    /// Prepares what its episodes depend on, and does something with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Unit::run`].
+    pub fn within<T>(&self, act: impl FnOnce(&Contest<'_>) -> Result<T>) -> Result<T> {
+        let task: TaskId = self.task.parse()?;
+        let arm: Arm =
+            self.arm.parse().map_err(|hint: String| anyhow!("`{}` is no arm: {hint}", self.arm))?;
+        act(&Contest {
+            regime: &Regime::new(RegimeSpec::load(&self.regime)?, task, &policy_config(task))?,
+            regime_name: &self.regime,
+            arm,
+            settings: &ShieldSettings::shipped(task)?,
+            policy: &PolicySource::Builtin(self.policy),
         })
     }
 }

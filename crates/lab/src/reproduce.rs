@@ -7,15 +7,19 @@
 //! last byte.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::plan::{Plan, Unit, UnitRecord};
-use crate::tables;
+use crate::document;
+use crate::estimate::Results;
+use crate::figure;
+use crate::keep::{folder, keep};
+use crate::plan::{Plan, Size, Unit, UnitRecord};
+use crate::table::Table;
+use crate::{tables, telling};
 
 /// Options of `cpss reproduce`.
 #[derive(Debug, Args)]
@@ -30,9 +34,36 @@ pub struct Options {
     /// 5 policies x 1,000 episodes per cell
     #[arg(long)]
     pub full: bool,
-    /// Folder for records and tables; an interrupted run goes on from it
+    /// Another experiment than the paper's, as a .toml file; see `cpss run --help`
+    #[arg(long, conflicts_with_all = ["quick", "full"])]
+    pub plan: Option<PathBuf>,
+    /// Folder for records, tables, figures and traces; an interrupted run goes on from it
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
+    /// Put the summary into this document, between its markers
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+impl Options {
+    fn size(&self) -> Size {
+        match (self.quick, self.full) {
+            (true, _) => Size::Quick,
+            (_, true) => Size::Full,
+            _ => Size::Default,
+        }
+    }
+
+    /// The command that makes the same summary again.
+    fn command(&self) -> String {
+        let plan = self.plan.as_ref().map(|path| format!(" --plan {}", path.display()));
+        let size = match self.size() {
+            Size::Quick => " --quick",
+            Size::Default => "",
+            Size::Full => " --full",
+        };
+        format!("cpss reproduce{size}{}", plan.unwrap_or_default())
+    }
 }
 
 /// Options of `cpss run`.
@@ -114,7 +145,8 @@ pub fn run_share(options: &RunOptions) -> Result<()> {
 /// A unit of the plan that no share has finished.
 pub fn merge(options: &MergeOptions) -> Result<()> {
     let mut records = Vec::new();
-    for unit in Plan::load(&options.plan)?.units() {
+    let plan = Plan::load(&options.plan)?;
+    for unit in plan.units() {
         let name = format!("{}.json", unit.name());
         let mut found = None;
         for share in &options.shares {
@@ -128,10 +160,10 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
     }
     let folder = records_folder(&options.out)?;
     for record in &records {
-        keep(&folder.join(format!("{}.json", record.unit.name())), record)?;
+        keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
     }
-    println!("{}", tables::write_all(&records, &options.out)?);
-    println!("records and tables: {}", options.out.display());
+    println!("{}", write_results(&records, &plan, &options.out)?.markdown());
+    println!("records, tables, figures and traces: {}", options.out.display());
     Ok(())
 }
 
@@ -141,17 +173,29 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
 ///
 /// A folder that cannot be written, or a policy that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
-    let episodes = match (options.quick, options.full) {
-        (true, _) => 10,
-        (_, true) => 1000,
-        _ => 100,
+    let plan = match &options.plan {
+        Some(path) => Plan::load(path)?,
+        None => Plan::sized(options.size()),
     };
-    let plan = Plan { episodes, ..Plan::default() };
     let records = run_units(&plan.units(), &options.out)?;
-    let summary = tables::write_all(&records, &options.out)?;
-    println!("{summary}");
-    println!("records and tables: {}", options.out.display());
+    let summary = write_results(&records, &plan, &options.out)?;
+    println!("{}", summary.markdown());
+    println!("records, tables, figures and traces: {}", options.out.display());
+    if let Some(path) = &options.write {
+        document::splice(path, &options.command(), &summary)?;
+    }
     Ok(())
+}
+
+/// Everything that is made of records: tables, traces of telling episodes, figures. The same records
+/// give the same bytes.
+fn write_results(records: &[UnitRecord], plan: &Plan, out: &Path) -> Result<Table> {
+    let results = Results::new(records);
+    results.prepare();
+    let summary = tables::write_all(&results, out)?;
+    let telling = telling::write_all(&results, out)?;
+    figure::write_all(&results, plan, &telling, out)?;
+    Ok(summary)
 }
 
 /// Runs those units that are not finished yet, and returns the records of all, in order.
@@ -174,7 +218,7 @@ pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
                 let Unit { task, regime, arm, policy, .. } = unit;
                 progress.set_message(format!("{task} {regime} {arm} policy {policy}"));
                 let record = unit.run()?;
-                keep(&place, &record)?;
+                keep(&place, &bytes_of(&record)?)?;
                 record
             }
         };
@@ -186,10 +230,15 @@ pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
 }
 
 fn records_folder(out: &Path) -> Result<PathBuf> {
-    let folder = out.join("records");
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    Ok(folder)
+    let place = out.join("records");
+    folder(&place)?;
+    Ok(place)
+}
+
+fn bytes_of(record: &UnitRecord) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(record)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// The record of a unit, if it was finished with the same program and settings.
@@ -199,27 +248,4 @@ fn finished(place: &Path, unit: &Unit) -> Result<Option<UnitRecord>> {
     let Ok(record) = serde_json::from_slice::<UnitRecord>(&bytes) else { return Ok(None) };
     let is_current = record.unit == *unit && record.fingerprint == unit.fingerprint()?;
     Ok(is_current.then_some(record))
-}
-
-/// Writes a file that is either whole or not there: a neighbour first, then a rename.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or a full disk.
-pub fn keep(place: &Path, record: &impl serde::Serialize) -> Result<()> {
-    let draft = place.with_extension("part");
-    let write = || -> Result<()> {
-        let mut file = fs::File::create(&draft)?;
-        serde_json::to_writer(&mut file, record)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&draft, place)?;
-        Ok(())
-    };
-    write().with_context(|| {
-        format!(
-            "cannot write {}: nothing finished is lost, free some room and run it again",
-            place.display()
-        )
-    })
 }

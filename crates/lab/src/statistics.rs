@@ -1,15 +1,10 @@
 //! How sure is a number?
 //!
-//! Wilson intervals for rates, percentile bootstrap for everything else, mean and standard
-//! deviation over training seeds. The bootstrap's randomness is an argument, so a table is the
-//! same every time it is made.
-
-use cpss_highway::random::Generator;
+//! Wilson intervals for rates, percentiles for bootstraps, mean and standard deviation over
+//! training seeds. What is resampled, and how, is in [`estimate`](crate::estimate).
 
 /// The 97.5 % point of the standard normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 2000;
 
 /// Mean of some values; zero of none.
 pub fn mean(values: &[f64]) -> f64 {
@@ -47,20 +42,11 @@ pub fn wilson(successes: u64, trials: u64) -> [f64; 2] {
     [low, high]
 }
 
-/// The percentile bootstrap's 95 % interval of a mean; the value itself where there is only one.
-pub fn bootstrap_mean(values: &[f64], random: &mut Generator) -> [f64; 2] {
-    if values.len() < 2 {
-        return [mean(values); 2];
-    }
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let drawn = (0..values.len()).map(|_| values[random.choice(values.len())]);
-            drawn.sum::<f64>() / values.len() as f64
-        })
-        .collect();
-    means.sort_by(f64::total_cmp);
-    let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
-    [at(0.025), at(0.975)]
+/// The 2.5 % and 97.5 % points of some values, which are sorted on the way; zero of none.
+pub fn percentiles(values: &mut [f64]) -> [f64; 2] {
+    values.sort_by(f64::total_cmp);
+    let Some(last) = values.len().checked_sub(1) else { return [0.0; 2] };
+    [0.025, 0.975].map(|share| values[(last as f64 * share).round() as usize])
 }
 
 #[cfg(test)]
@@ -91,16 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn the_bootstrap_surrounds_the_mean_and_shrinks_with_more_values() {
-        let mut random = Generator::seeded(1);
-        let few: Vec<f64> = (0..20).map(|_| random.standard_normal()).collect();
-        let many: Vec<f64> = (0..2000).map(|_| random.standard_normal()).collect();
-        let width = |[low, high]: [f64; 2]| high - low;
-        let narrow = bootstrap_mean(&many, &mut Generator::seeded(2));
-        assert!(narrow[0] < mean(&many) && mean(&many) < narrow[1]);
-        // The theory says 2 z / sqrt(n) for unit deviation.
-        assert!((width(narrow) - 2.0 * Z / 2000.0_f64.sqrt()).abs() < 0.01);
-        assert!(width(bootstrap_mean(&few, &mut Generator::seeded(2))) > width(narrow));
-        assert_eq!(narrow, bootstrap_mean(&many, &mut Generator::seeded(2)), "same every time");
+    fn percentiles_cut_a_fortieth_off_each_end() {
+        let mut values: Vec<f64> = (0..=1000).rev().map(f64::from).collect();
+        assert_eq!(percentiles(&mut values), [25.0, 975.0]);
+        assert_eq!(percentiles(&mut [7.0]), [7.0, 7.0]);
+        assert_eq!(percentiles(&mut []), [0.0, 0.0]);
     }
 }

@@ -1,240 +1,367 @@
-//! How do the records become tables?
+//! Which tables are made of the records?
 //!
-//! Everything in a table comes from records: the collision summary with its intervals, the
-//! paper's tables by regime with the paper's value beside ours, and what the paper does not show
-//! (return, speed, interventions, infeasible and mispredicted steps, envelope). Markdown for
-//! people, CSV for programs. Start at [`write_all`].
+//! The paper's five with the paper's value beside ours, then what the paper does not show: return,
+//! speed, success, what the shield did, the bound of Theorem 3, the frontier, and every cell. Each is a
+//! [`Table`], written as Markdown (`tables.md`), LaTeX (`tables.tex`) and CSV (`tables/`). Start at
+//! [`write_all`].
 
-use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::episode::EpisodeRecord;
-use crate::evaluate::Summary;
+use crate::episode::DISCOUNT;
+use crate::estimate::{Cell, Estimate, METRICS, Metric, Results, metric};
+use crate::keep::{folder, keep};
 use crate::paper;
-use crate::plan::UnitRecord;
-use crate::statistics::{mean, standard_deviation, wilson};
+use crate::table::{Entry, Table};
 
-/// Regimes in the order of columns.
-const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
+/// What every interval in a table means.
+const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % interval]. Intervals \
+    are Wilson's for shares of episodes and bootstraps over training seeds and episodes for the rest.";
 
-/// Writes `tables.md` and `cells.csv`, and returns the collision summary.
+/// Writes all tables, and returns the collision summary.
 ///
 /// # Errors
 ///
 /// A folder that cannot be written.
-pub fn write_all(records: &[UnitRecord], out: &Path) -> Result<String> {
-    let summary = collision_summary(records);
-    let by_regime = [
-        by_regime(records, "Collision rate", &paper::COLLISION_DQN, &paper::COLLISION_CPSS, |s| {
-            s.collision_rate
-        }),
-        by_regime(records, "Proximity risk", &paper::PROXIMITY_DQN, &paper::PROXIMITY_CPSS, |s| {
-            s.proximity_risk
-        }),
+pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Table> {
+    let place = out.join("tables");
+    folder(&place)?;
+    let summary = collision_summary(results);
+    let mut tables = vec![
+        summary.clone(),
         by_regime(
-            records,
-            "Minimum distance [m]",
-            &paper::DISTANCE_DQN,
-            &paper::DISTANCE_CPSS,
-            |s| s.min_distance,
+            results,
+            "collision_by_regime",
+            metric("collision_rate"),
+            [&paper::COLLISION_DQN, &paper::COLLISION_CPSS],
         ),
-    ]
-    .join("\n");
+        by_regime(
+            results,
+            "proximity_by_regime",
+            metric("proximity_risk"),
+            [&paper::PROXIMITY_DQN, &paper::PROXIMITY_CPSS],
+        ),
+        by_regime(
+            results,
+            "distance_by_regime",
+            metric("min_distance"),
+            [&paper::DISTANCE_DQN, &paper::DISTANCE_CPSS],
+        ),
+    ];
+    tables.extend(diagnostics(results));
+    tables.extend([beyond(results), theorem_three(results)]);
+    let latex: String = tables.iter().map(|table| table.latex() + "\n").collect();
+    // Two more that are too long for a page.
+    tables.push(frontier(results));
+    tables.push(every_cell(results));
+    tables.retain(|table| !table.rows.is_empty());
     let disagreements: String =
         paper::DISAGREEMENTS.iter().map(|line| format!("- {line}\n")).collect();
-    let text = format!(
-        "# The paper's experiment, made again\n\n{summary}\n{by_regime}\n{}\n\
-         ## Where the paper's tables disagree\n\n{disagreements}",
-        cells_table(records)
+    let markdown = tables.iter().map(Table::markdown).collect::<Vec<_>>().join("\n");
+    let markdown = format!(
+        "# The paper's experiment, made again\n\n{markdown}\n\
+         ## Where the paper's tables disagree\n\n{disagreements}"
     );
-    for (name, content) in [("tables.md", text), ("cells.csv", cells_csv(records))] {
-        let place = out.join(name);
-        fs::write(&place, content).with_context(|| format!("cannot write {}", place.display()))?;
+    keep(&out.join("tables.md"), markdown.as_bytes())?;
+    keep(&out.join("tables.tex"), latex.as_bytes())?;
+    for table in &tables {
+        keep(&place.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
     }
     Ok(summary)
 }
 
 /// The collision rate of each task, mean over regimes, ours beside the paper's.
-pub fn collision_summary(records: &[UnitRecord]) -> String {
-    let mut text = String::from(
-        "## Collision rate, mean over the four regimes\n\n\
-         | task | DQN | CPSS | 95 % | reduction | paper: DQN | paper: CPSS |\n\
-         |---|---|---|---|---|---|---|\n",
-    );
-    let (mut all_dqn, mut all_cpss) = (Vec::new(), Vec::new());
-    for (place, task) in paper::TASKS.iter().enumerate() {
-        let dqn = rates_by_policy(records, task, "dqn");
-        let cpss = rates_by_policy(records, task, "cpss");
-        let played = episodes(records, |r| r.unit.task == *task && r.unit.arm == "cpss");
-        let failed = played.iter().filter(|e| e.crashed || e.off_road).count() as u64;
-        let [low, high] = wilson(failed, played.len() as u64);
-        let _ = writeln!(
-            text,
-            "| {task} | {:.4} ± {:.4} | {:.4} ± {:.4} | {low:.4} to {high:.4} | {} | {:.4} | {:.4} |",
-            mean(&dqn),
-            standard_deviation(&dqn),
-            mean(&cpss),
-            standard_deviation(&cpss),
-            reduction(mean(&dqn), mean(&cpss)),
-            paper::mean_over_regimes(&paper::COLLISION_DQN, place),
-            paper::mean_over_regimes(&paper::COLLISION_CPSS, place),
-        );
-        all_dqn.push(mean(&dqn));
-        all_cpss.push(mean(&cpss));
+pub fn collision_summary(results: &Results<'_>) -> Table {
+    let collisions = metric("collision_rate");
+    let all = |task, arm| results.estimate(Cell { task, regime: None, arm }, collisions);
+    let percent = |found: Option<Estimate>| found.map_or(Entry::Empty, Entry::Percent);
+    let tasks = results.tasks();
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
+    for task in &tasks {
+        let theirs = |table: [f64; 4]| {
+            let row = paper::TASKS.iter().position(|known| known == task);
+            row.map_or(Entry::Empty, |row| Entry::Number(table[row], 4))
+        };
+        rows.push(vec![
+            Entry::words(task),
+            Entry::estimate(all(task, "dqn"), 4),
+            Entry::estimate(all(task, "cpss"), 4),
+            percent(results.reduction(&[task], "dqn", "cpss")),
+            theirs(paper::SUMMARY_DQN),
+            theirs(paper::SUMMARY_CPSS),
+        ]);
     }
-    let _ = writeln!(
-        text,
-        "| **all** | {:.4} | {:.4} | | {} | 0.0822 | 0.0069 |\n\n\
-         Mean ± standard deviation over training seeds; Wilson interval over episodes.",
-        mean(&all_dqn),
-        mean(&all_cpss),
-        reduction(mean(&all_dqn), mean(&all_cpss)),
-    );
-    text
+    if tasks.len() > 1 {
+        let over_tasks = |arm| results.mean_over_tasks(None, arm, collisions);
+        rows.push(vec![
+            Entry::words("**all**"),
+            Entry::estimate(over_tasks("dqn"), 4),
+            Entry::estimate(over_tasks("cpss"), 4),
+            percent(results.reduction(&tasks, "dqn", "cpss")),
+            Entry::Number(paper::MEAN_DQN, 4),
+            Entry::Number(paper::MEAN_CPSS, 4),
+        ]);
+    }
+    Table {
+        name: "collision_summary",
+        title: "Collision rate, mean over regimes".to_owned(),
+        columns: names(&["task", "DQN", "CPSS", "paired reduction", "paper: DQN", "paper: CPSS"]),
+        rows,
+        note: format!("{INTERVALS} The last row's are bootstraps."),
+    }
 }
 
-fn reduction(before: f64, after: f64) -> String {
-    if before > 0.0 { format!("{:.1} %", 100.0 * (1.0 - after / before)) } else { "–".to_owned() }
-}
-
-/// One of the paper's tables by regime: DQN and CPSS, ours and (in brackets) the paper's.
+/// One of the paper's tables by regime: DQN and CPSS, ours and the paper's.
 fn by_regime(
-    records: &[UnitRecord],
-    title: &str,
-    paper_dqn: &paper::ByRegime,
-    paper_cpss: &paper::ByRegime,
-    metric: fn(&Summary) -> f64,
-) -> String {
-    let mut text = format!(
-        "## {title} by regime: ours (the paper's)\n\n\
-         | task | method | stationary | mild | average | high |\n|---|---|---|---|---|---|\n"
-    );
-    for (place, task) in paper::TASKS.iter().enumerate() {
-        for (arm, theirs) in [("dqn", paper_dqn), ("cpss", paper_cpss)] {
-            let _ = write!(text, "| {task} | {arm} |");
-            for (column, regime) in REGIMES.iter().enumerate() {
-                let per_policy = summaries_by_policy(records, task, regime, arm);
-                let values: Vec<f64> = per_policy.iter().map(metric).collect();
-                let _ = write!(
-                    text,
-                    " {:.4} ± {:.4} ({}) |",
-                    mean(&values),
-                    standard_deviation(&values),
-                    theirs[place][column]
-                );
+    results: &Results<'_>,
+    name: &'static str,
+    metric: &Metric,
+    theirs: [&paper::ByRegime; 2],
+) -> Table {
+    let regimes = results.regimes();
+    let mut rows = Vec::new();
+    for task in results.tasks() {
+        for (arm, theirs) in ["dqn", "cpss"].into_iter().zip(theirs) {
+            let ours = regimes.iter().map(|regime| {
+                let cell = Cell { task, regime: Some(regime), arm };
+                Entry::estimate(results.estimate(cell, metric), metric.decimals)
+            });
+            rows.push([Entry::words(task), Entry::words(arm)].into_iter().chain(ours).collect());
+            let Some(row) = paper::TASKS.iter().position(|known| *known == task) else { continue };
+            let printed = regimes.iter().map(|regime| {
+                let column = paper::REGIMES.iter().position(|known| known == regime);
+                let number = |column: usize| Entry::Number(theirs[row][column], metric.decimals);
+                column.map_or(Entry::Empty, number)
+            });
+            let method = Entry::Words(format!("{arm} in the paper"));
+            rows.push([Entry::words(task), method].into_iter().chain(printed).collect());
+        }
+    }
+    Table {
+        name,
+        title: format!("{} by regime", metric.name),
+        columns: ["task", "method"].iter().chain(&regimes).map(|name| (*name).to_owned()).collect(),
+        rows,
+        note: INTERVALS.to_owned(),
+    }
+}
+
+/// The main text's diagnostics, under average drift.
+fn diagnostics(results: &Results<'_>) -> Option<Table> {
+    const COLUMN: usize = 2;
+    let regime = paper::REGIMES[COLUMN];
+    if !results.regimes().contains(&regime) {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for task in results.tasks() {
+        let row = paper::TASKS.iter().position(|known| *known == task);
+        for (arm, risk, distance) in [
+            ("dqn", &paper::PROXIMITY_DQN, &paper::DISTANCE_DQN),
+            ("cpss", &paper::PROXIMITY_CPSS, &paper::DISTANCE_CPSS),
+        ] {
+            let ours = |key| {
+                let metric = metric(key);
+                let cell = Cell { task, regime: Some(regime), arm };
+                Entry::estimate(results.estimate(cell, metric), metric.decimals)
+            };
+            let theirs = |table: &paper::ByRegime, column: usize, decimals| {
+                row.map_or(Entry::Empty, |row| Entry::Number(table[row][column], decimals))
+            };
+            rows.push(vec![
+                Entry::words(task),
+                Entry::words(arm),
+                ours("proximity_risk"),
+                theirs(risk, COLUMN, 3),
+                ours("min_distance"),
+                theirs(distance, paper::MAIN_TEXT_DISTANCE_COLUMN, 2),
+            ]);
+        }
+    }
+    Some(Table {
+        name: "diagnostics",
+        title: format!("Safety diagnostics under {regime} drift"),
+        columns: names(&[
+            "task",
+            "method",
+            "proximity risk",
+            "paper: proximity risk",
+            "minimum distance [m]",
+            "paper: minimum distance [m]",
+        ]),
+        rows,
+        note: format!("{INTERVALS} The paper's distances are those of its main text."),
+    })
+}
+
+/// What the paper does not show: every arm, mean over regimes.
+fn beyond(results: &Results<'_>) -> Table {
+    let keys = [
+        "collision_rate",
+        "return_mean",
+        "mean_speed",
+        "success_rate",
+        "intervention_rate",
+        "infeasible_rate",
+        "misprediction_rate",
+        "budget_used",
+    ];
+    let mut rows = Vec::new();
+    for task in results.tasks() {
+        for arm in results.arms() {
+            let cell = Cell { task, regime: None, arm };
+            if results.units(cell).is_empty() {
+                continue;
             }
-            text.push('\n');
+            let mut row = vec![Entry::words(task), Entry::Words(arm_name(arm))];
+            row.extend(keys.map(|key| {
+                let metric = metric(key);
+                Entry::estimate(results.estimate(cell, metric), metric.decimals)
+            }));
+            row.push(Entry::Number(violations(results, cell) as f64, 0));
+            rows.push(row);
         }
     }
-    text
-}
-
-/// What the paper does not show, per cell.
-fn cells_table(records: &[UnitRecord]) -> String {
-    let mut text = String::from(
-        "## Every cell\n\n| task | regime | method | collisions | return | speed | success | \
-         interventions | infeasible | mispredicted | envelope violations |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for (task, regime, arm, s) in cells(records) {
-        let _ = writeln!(
-            text,
-            "| {task} | {regime} | {arm} | {:.4} | {:.3} | {:.2} | {:.3} | {:.3} | {:.4} | {:.4} | {} |",
-            s.collision_rate,
-            s.return_mean,
-            s.mean_speed,
-            s.success_rate,
-            s.intervention_rate,
-            s.infeasible_rate,
-            s.misprediction_rate,
-            s.envelope_violations,
-        );
+    let columns = keys.map(|key| metric(key).name);
+    Table {
+        name: "beyond_the_paper",
+        title: "Every arm, mean over regimes".to_owned(),
+        columns: names(&[["task", "arm"].as_slice(), &columns, &["envelope violations"]].concat()),
+        rows,
+        note: format!(
+            "{INTERVALS} The oracle is privileged: its costs come from the true world's future, and it \
+             plays fewer episodes. For arms that do not act (dqn, random, constant) interventions are \
+             those that a shadow shield would have made."
+        ),
     }
-    text
 }
 
-fn cells_csv(records: &[UnitRecord]) -> String {
-    let mut text = String::from(
-        "task,regime,method,episodes,collision_rate,collision_low,collision_high,offroad_rate,\
-         proximity_risk,min_distance,return_mean,mean_speed,success_rate,intervention_rate,\
-         infeasible_rate,misprediction_rate,budget_used,envelope_violations\n",
-    );
-    for (task, regime, arm, s) in cells(records) {
-        let [low, high] = s.collision_ci95;
-        let _ = writeln!(
-            text,
-            "{task},{regime},{arm},{},{},{low},{high},{},{},{},{},{},{},{},{},{},{},{}",
-            s.episodes,
-            s.collision_rate,
-            s.offroad_rate,
-            s.proximity_risk,
-            s.min_distance,
-            s.return_mean,
-            s.mean_speed,
-            s.success_rate,
-            s.intervention_rate,
-            s.infeasible_rate,
-            s.misprediction_rate,
-            s.budget_used,
-            s.envelope_violations,
-        );
-    }
-    text
-}
-
-/// Every cell with all its policies' episodes together, in the order of the records.
-fn cells(records: &[UnitRecord]) -> Vec<(String, String, String, Summary)> {
-    let mut keys: Vec<(String, String, String)> = Vec::new();
-    for UnitRecord { unit, .. } in records {
-        let key = (unit.task.clone(), unit.regime.clone(), unit.arm.clone());
-        if !keys.contains(&key) {
-            keys.push(key);
+/// Theorem 3: the bound on the value lost to shielding, beside what was lost.
+fn theorem_three(results: &Results<'_>) -> Table {
+    let mut rows = Vec::new();
+    for task in results.tasks() {
+        for regime in results.regimes() {
+            let units = results.units(Cell { task, regime: Some(regime), arm: "cpss" });
+            let Some(found) = results.value_difference(task, regime, "cpss", "dqn") else {
+                continue;
+            };
+            let episodes = || units.iter().flat_map(|record| &record.episodes);
+            let played = episodes().count() as f64;
+            let last = units.iter().map(|record| record.refusals.len()).max().unwrap_or(0);
+            let refused_at = |step: usize| {
+                units.iter().map(|r| r.refusals.get(step).copied().unwrap_or(0)).sum::<u32>()
+            };
+            let eta = f64::from((0..last).map(refused_at).max().unwrap_or(0)) / played;
+            let change = episodes().map(|episode| episode.reward_change).fold(0.0, f64::max);
+            let discounted: f64 = episodes().map(|e| e.discounted_interventions).sum();
+            let bound = eta * change / (1.0 - DISCOUNT);
+            let holds = if found.value.abs() <= bound { "yes" } else { "no" };
+            rows.push(vec![
+                Entry::words(task),
+                Entry::words(regime),
+                Entry::Number(eta, 3),
+                Entry::Number(change, 3),
+                Entry::Number(bound, 3),
+                Entry::Number(discounted / played * change, 3),
+                Entry::Estimate(found, 3),
+                Entry::words(holds),
+            ]);
         }
     }
-    let summed = |(task, regime, arm): (String, String, String)| {
-        let played = episodes(records, |r| {
-            (&r.unit.task, &r.unit.regime, &r.unit.arm) == (&task, &regime, &arm)
-        });
-        let summary = Summary::of(&played, 1.0);
-        (task, regime, arm, summary)
-    };
-    keys.into_iter().map(summed).collect()
+    Table {
+        name: "theorem_3",
+        title: "Theorem 3: bound on the value difference, and what was measured".to_owned(),
+        columns: names(&[
+            "task",
+            "regime",
+            "η",
+            "Δr",
+            "bound",
+            "bound by steps",
+            "value difference",
+            "within",
+        ]),
+        rows,
+        note: format!(
+            "γ = {DISCOUNT}. η is the largest share, over steps, of episodes refused at that step; Δr the \
+             largest change of a step's reward by a refusal, from a copy of the world that ran the \
+             proposal; the bound is ηΔr/(1 − γ), and by steps Δr times the mean discounted number of \
+             refusals; the value difference is that of discounted returns, cpss less dqn, on the same \
+             episodes. The theorem compares rewards step by step in the same state; a measured \
+             difference includes everything that follows, such as a crash that did not happen, and may \
+             lie outside."
+        ),
+    }
 }
 
-fn episodes(records: &[UnitRecord], wanted: impl Fn(&UnitRecord) -> bool) -> Vec<EpisodeRecord> {
-    records.iter().filter(|r| wanted(r)).flat_map(|r| r.episodes.iter().copied()).collect()
+/// Scaled budgets and thresholds.
+fn frontier(results: &Results<'_>) -> Table {
+    let keys = ["collision_rate", "return_mean", "intervention_rate", "budget_used"];
+    let rows = results.frontier_cells().into_iter().map(|cell| {
+        let mut row = vec![
+            Entry::words(cell.task),
+            Entry::words(cell.regime.unwrap_or_default()),
+            Entry::words(cell.arm),
+        ];
+        row.extend(keys.map(|key| {
+            let metric = metric(key);
+            Entry::estimate(results.estimate(cell, metric), metric.decimals)
+        }));
+        row
+    });
+    Table {
+        name: "frontier",
+        title: "Frontier: CPSS at multiples of its budget, fixed at multiples of its threshold"
+            .to_owned(),
+        columns: names(
+            &[["task", "regime", "arm"].as_slice(), &keys.map(|key| metric(key).name)].concat(),
+        ),
+        rows: rows.collect(),
+        note: INTERVALS.to_owned(),
+    }
 }
 
-fn summaries_by_policy(
-    records: &[UnitRecord],
-    task: &str,
-    regime: &str,
-    arm: &str,
-) -> Vec<Summary> {
-    records
-        .iter()
-        .filter(|r| r.unit.task == task && r.unit.regime == regime && r.unit.arm == arm)
-        .map(|r| Summary::of(&r.episodes, 1.0))
-        .collect()
-}
-
-/// Collision rate of each training seed, mean over the regimes.
-fn rates_by_policy(records: &[UnitRecord], task: &str, arm: &str) -> Vec<f64> {
-    let mut policies: Vec<usize> = records.iter().map(|r| r.unit.policy).collect();
-    policies.sort_unstable();
-    policies.dedup();
-    policies
-        .into_iter()
-        .map(|policy| {
-            let rates: Vec<f64> = records
+/// Everything about every cell.
+fn every_cell(results: &Results<'_>) -> Table {
+    let rows = results.cells().into_iter().map(|cell| {
+        let episodes: usize = results.units(cell).iter().map(|record| record.episodes.len()).sum();
+        let mut row = vec![
+            Entry::words(cell.task),
+            Entry::words(cell.regime.unwrap_or_default()),
+            Entry::words(cell.arm),
+            Entry::Number(episodes as f64, 0),
+        ];
+        row.extend(
+            METRICS
                 .iter()
-                .filter(|r| r.unit.task == task && r.unit.arm == arm && r.unit.policy == policy)
-                .map(|r| Summary::of(&r.episodes, 1.0).collision_rate)
-                .collect();
-            mean(&rates)
-        })
-        .collect()
+                .map(|metric| Entry::estimate(results.estimate(cell, metric), metric.decimals)),
+        );
+        row.push(Entry::Number(violations(results, cell) as f64, 0));
+        row
+    });
+    let columns = METRICS.map(|metric| metric.name);
+    Table {
+        name: "cells",
+        title: "Every cell".to_owned(),
+        columns: names(
+            &[["task", "regime", "arm", "episodes"].as_slice(), &columns, &["envelope violations"]]
+                .concat(),
+        ),
+        rows: rows.collect(),
+        note: INTERVALS.to_owned(),
+    }
+}
+
+fn violations(results: &Results<'_>, cell: Cell<'_>) -> usize {
+    let units = results.units(cell);
+    units.iter().flat_map(|record| &record.episodes).filter(|e| !e.envelope_held).count()
+}
+
+fn arm_name(arm: &str) -> String {
+    if arm == "oracle" { "oracle (privileged)".to_owned() } else { arm.to_owned() }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }

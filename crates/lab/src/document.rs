@@ -1,0 +1,99 @@
+//! How does a result get into a document, and where does it say it comes from?
+//!
+//! Between [`BEGIN`] and [`END`], with the command, the day and the machine: no number there is typed by
+//! hand, and nothing outside the markers is touched.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+use crate::keep::keep;
+use crate::table::Table;
+
+/// Before the result in a document.
+pub const BEGIN: &str = "<!-- cpss reproduce: begin -->";
+/// After it.
+pub const END: &str = "<!-- cpss reproduce: end -->";
+
+/// Puts a table between the markers of a document, with the command that made it.
+///
+/// # Errors
+///
+/// A document that cannot be read or written, or that has no such markers.
+pub fn splice(path: &Path, command: &str, table: &Table) -> Result<()> {
+    let document = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the document {}", path.display()))?;
+    let text = format!(
+        "**{}**\n\n{}\nMade by `{command}` on {}, {}.",
+        table.title,
+        table.markdown_body(),
+        today(),
+        machine()
+    );
+    let spliced = between_markers(&document, &text)
+        .with_context(|| format!("{} lacks the lines {BEGIN} and {END}", path.display()))?;
+    keep(path, spliced.as_bytes())
+}
+
+fn between_markers(document: &str, text: &str) -> Option<String> {
+    let (before, rest) = document.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim()))
+}
+
+/// What the machine calls itself, where it says so.
+fn machine() -> String {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or(std::env::consts::ARCH, |(_, model)| model);
+    format!("{model}, {threads} threads")
+}
+
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    date_of(seconds / 86_400)
+}
+
+/// The date of a day counted from 1970, in eras of 400 years that begin on the first of March, so that
+/// the leap day comes last.
+fn date_of(day: u64) -> String {
+    let from_march = day + 719_468;
+    let (era, day) = (from_march / 146_097, from_march % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{}-{month:02}-{day:02}", year + era * 400 + later)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates() {
+        for (day, date) in [
+            (0, "1970-01-01"),
+            (11_016, "2000-02-29"),
+            (19_722, "2023-12-31"),
+            (19_723, "2024-01-01"),
+            (47_541, "2100-03-01"),
+        ] {
+            assert_eq!(date_of(day), date);
+        }
+    }
+
+    #[test]
+    fn only_what_is_between_the_markers_changes() {
+        let document = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
+        let spliced = between_markers(&document, "\nnew\n").unwrap();
+        assert_eq!(spliced, format!("above\n{BEGIN}\n\nnew\n\n{END}\nbelow\n"));
+        assert_eq!(between_markers(&spliced, "new").unwrap(), spliced);
+        assert!(between_markers("no markers", "new").is_none());
+    }
+}

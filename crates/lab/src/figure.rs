@@ -1,0 +1,59 @@
+//! How do the results look?
+//!
+//! Five figures, each as SVG and PNG: the paper's three ([`collisions`], [`diagnostics`]), a frontier of
+//! budgets ([`frontier`]), and one episode's account over time ([`episode`]). They read records and
+//! traces and nothing else. Start at [`write_all`]; [`chart`] lays a panel out, [`canvas`] draws it.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::estimate::Results;
+use crate::keep::{folder, keep};
+use crate::plan::Plan;
+use crate::telling::{Telling, Why};
+
+pub mod canvas;
+pub mod chart;
+mod collisions;
+mod diagnostics;
+mod episode;
+mod frontier;
+mod looks;
+
+use canvas::Canvas;
+
+/// Draws every figure into `figures/`.
+///
+/// # Errors
+///
+/// A folder that cannot be written, or a trace that cannot be read.
+pub fn write_all(
+    results: &Results<'_>,
+    plan: &Plan,
+    telling: &[Telling],
+    out: &Path,
+) -> Result<()> {
+    let place = out.join("figures");
+    folder(&place)?;
+    let mut figures: Vec<(String, Canvas)> = vec![
+        ("collision_by_drift".to_owned(), collisions::by_drift(results)),
+        ("collision_by_task".to_owned(), collisions::by_task(results)),
+        ("diagnostics".to_owned(), diagnostics::three(results)),
+    ];
+    if !plan.frontier.is_empty() {
+        figures.push(("budget_frontier".to_owned(), frontier::by_budget(results, plan)));
+    }
+    for task in results.tasks() {
+        // Saved says most; where there is none, the longest intervention stands in.
+        let of = |why| telling.iter().find(|told| told.task == task && told.why == why);
+        if let Some(told) = of(Why::Saved).or_else(|| of(Why::LongestIntervention)) {
+            figures.push((format!("episode_{task}"), episode::account(told)?));
+        }
+    }
+    for (name, canvas) in figures {
+        keep(&place.join(format!("{name}.svg")), canvas.svg().as_bytes())?;
+        keep(&place.join(format!("{name}.png")), &canvas.png()?)?;
+    }
+    Ok(())
+}

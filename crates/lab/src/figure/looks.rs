@@ -1,0 +1,53 @@
+//! How does each arm look, on every figure?
+//!
+//! Marker, fill and dash are different for each, and the two that matter most, the policy alone and
+//! the whole shield, are also far apart in brightness. What is the paper's is hollow and has no line.
+
+use super::canvas::{Dash, Ink};
+use super::chart::{Look, Marker};
+
+const ORANGE: Ink = [0xd9, 0x5f, 0x0e];
+const BLUE: Ink = [0x0b, 0x35, 0x6b];
+const GREEN: Ink = [0x4d, 0x92, 0x21];
+const PURPLE: Ink = [0x98, 0x4e, 0xa3];
+const TEAL: Ink = [0x2c, 0x96, 0x9c];
+const GREY: Ink = [0x77, 0x77, 0x77];
+
+/// An arm's look.
+pub(super) fn look(arm: &str) -> Look {
+    let (ink, marker, filled, dash, width) = match arm {
+        "dqn" => (ORANGE, Marker::Circle, true, Dash::Dashed, 1.5),
+        "cpss" => (BLUE, Marker::Square, true, Dash::Solid, 1.9),
+        "fixed" => (GREEN, Marker::Triangle, false, Dash::Dotted, 1.4),
+        "budget-only" => (PURPLE, Marker::Diamond, false, Dash::DashDot, 1.2),
+        "context-only" => (TEAL, Marker::Diamond, true, Dash::Dashed, 1.2),
+        _ => (GREY, Marker::Cross, false, Dash::Dotted, 1.2),
+    };
+    Look { ink, marker, filled, line: Some(dash), width }
+}
+
+/// The look of an arm's number in the paper.
+pub(super) fn paper(arm: &str) -> Look {
+    Look { filled: false, line: None, ..look(arm) }
+}
+
+/// A bare line.
+pub(super) fn line(arm: &str, dash: Dash, width: f64) -> Look {
+    Look { marker: Marker::Bare, line: Some(dash), width, ..look(arm) }
+}
+
+/// What an arm's number in the paper is called in a legend.
+pub(super) fn paper_name(arm: &str) -> String {
+    if arm == "dqn" { "DQN, the paper's".to_owned() } else { "CPSS, the paper's".to_owned() }
+}
+
+/// What an arm is called in a legend.
+pub(super) fn name(arm: &str) -> String {
+    match arm {
+        "dqn" => "DQN alone".to_owned(),
+        "cpss" => "CPSS".to_owned(),
+        "fixed" => "fixed threshold".to_owned(),
+        "oracle" => "oracle (privileged)".to_owned(),
+        other => other.to_owned(),
+    }
+}

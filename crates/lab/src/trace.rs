@@ -1,0 +1,371 @@
+//! What is kept of an episode, so that anyone can judge it again?
+//!
+//! A trace is JSON lines: a [`Header`] (which episode, under which rules, on which road), one
+//! [`Step`] per decision, and an [`End`] with the certificate. It holds everything that the shield
+//! was told and everything that it answered, so `cpss audit` can derive the answers again, and the
+//! scene at every decision, so that a person can watch.
+//!
+//! ```text
+//! {"cpss_trace":1,"task":"merge-v0",...,"h":"5d1c..."}
+//! {"t":0,"proposal":1,"costs":[0.0,0.31],...,"h":"90ab..."}
+//! {"t":1,...}
+//! {"end":1,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
+//! ```
+//!
+//! Start at [`Header`]; [`chain`] is the hash in every line, [`TraceWriter`] writes a trace while an
+//! episode is played.
+//!
+//! **Invariants:** numbers of the account (costs, thresholds, charges, ledger) are written so that they
+//! read back to the same bits; scenes are rounded, for eyes only. The order of a line's fields is the
+//! order of its struct. [`VERSION`] grows whenever a reader of an older one could be misled.
+//!
+//! **Absent on purpose:** other drivers' minds, and anything that would take the world to derive.
+
+use cpss_highway::scene::Body;
+use cpss_highway::{Scene, Task};
+use cpss_shield::{
+    Certificate, Decision, Fallback, GainSpec, Mode, Settlement, ShieldSpec, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::episode::EpisodeRecord;
+
+pub mod chain;
+pub mod exact;
+mod writer;
+
+pub use exact::Exact;
+pub use writer::{Cell, TraceWriter};
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// The first line: which episode, under which rules, on which road.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of the format; its name tells what kind of file this is.
+    pub cpss_trace: u32,
+    /// The program that wrote it.
+    pub program: String,
+    /// Task id.
+    pub task: String,
+    /// Regime.
+    pub regime: String,
+    /// Arm.
+    pub arm: String,
+    /// Whether the arm's costs came from the true world's future.
+    pub privileged: bool,
+    /// Policy.
+    pub policy: String,
+    /// The episode's seed.
+    pub seed: u64,
+    /// Names of the actions.
+    pub actions: Vec<String>,
+    /// Time between two decisions \[s\].
+    pub decision_time: f64,
+    /// The shield.
+    pub shield: Rules,
+    /// Length and width of a car \[m\].
+    pub car: [f64; 2],
+    /// The lanes, in the road's order.
+    pub lanes: Vec<LaneLine>,
+    /// Bodies without a driver: x, y, heading, length, width.
+    pub obstacles: Vec<[f64; 5]>,
+}
+
+/// A [`ShieldSpec`], all of it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// `B`.
+    pub budget: f64,
+    /// `T`.
+    pub horizon: u32,
+    /// The `epsilon` of Eq. 4.
+    pub epsilon: f64,
+    /// The most that a decision may cost.
+    pub tau_cap: f64,
+    /// The gain.
+    pub gain: Gain,
+    /// Weight of the newest density.
+    pub smoothing: f64,
+    /// `min-risk` or `best-admissible`.
+    pub fallback: crate::arm::FallbackName,
+    /// Whether verdicts were only recorded.
+    pub shadow: bool,
+    /// The action for when no cost is usable.
+    pub last_resort: usize,
+}
+
+/// A [`GainSpec`].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Gain {
+    /// Always 1.
+    Constant {},
+    /// `exp(-x)`.
+    Exponential {
+        /// Strength of the density.
+        k_density: f64,
+        /// Strength of its change.
+        k_change: f64,
+        /// The least gain.
+        floor: f64,
+    },
+    /// `1 / (1 + x)`.
+    Rational {
+        /// Strength of the density.
+        k_density: f64,
+        /// Strength of its change.
+        k_change: f64,
+        /// The least gain.
+        floor: f64,
+    },
+}
+
+/// A lane, for drawing.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaneLine {
+    /// Width \[m\].
+    pub width: f64,
+    /// Points of the centre line \[m\].
+    pub line: Vec<[f64; 2]>,
+}
+
+/// One decision: what the shield was told, what it answered, and what came of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The step, from 0.
+    pub t: u64,
+    /// The action that the policy proposed.
+    pub proposal: usize,
+    /// How much the policy likes each action; empty where nobody was asked.
+    pub likes: Vec<f32>,
+    /// The predicted cost of each action.
+    pub costs: Vec<Exact>,
+    /// The density.
+    pub density: Exact,
+    /// The threshold and what it is made of.
+    pub tau: Tau,
+    /// The verdict, with its reason.
+    pub verdict: String,
+    /// The action that the verdict calls for.
+    pub allowed: usize,
+    /// The action that ran.
+    pub ran: usize,
+    /// The cost observed afterwards.
+    pub observed: Exact,
+    /// What was charged for it.
+    pub charge: Exact,
+    /// Whether the executed action was predicted admissible and cost more.
+    pub mispredicted: bool,
+    /// The ledger after the charge.
+    pub ledger: LedgerLine,
+    /// The reward.
+    pub reward: f64,
+    /// Why the proposal costs what it costs: what comes too close, when \[s\] and how close \[m\].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<(String, f64, f64)>,
+    /// Where everybody was at the decision, the ego first.
+    pub scene: Vec<Pose>,
+}
+
+/// A threshold: `tau`, cap, the budget's projection, gain.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Tau(pub Exact, pub Exact, pub Exact, pub Exact);
+
+/// A ledger: decisions settled, spent, remaining, excess, envelope, and whether it holds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LedgerLine(pub u64, pub Exact, pub Exact, pub Exact, pub Exact, pub bool);
+
+/// A car: x, y \[m\], heading \[rad\], speed \[m/s\], and 1 if it is a wreck. Rounded.
+pub type Pose = (f64, f64, f64, f64, u8);
+
+/// The last line: how it ended, and the account of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// The version again; its name tells what kind of line this is.
+    pub end: u32,
+    /// Where everybody ended.
+    pub scene: Vec<Pose>,
+    /// What came of the episode.
+    pub record: EpisodeRecord,
+    /// The shield's certificate.
+    pub certificate: CertificateLine,
+}
+
+/// A [`Certificate`]; budget, horizon, epsilon and mode are in the header's rules.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CertificateLine {
+    /// Decisions settled.
+    pub steps: u64,
+    /// Cost spent.
+    pub spent: Exact,
+    /// Cost above the thresholds.
+    pub excess: Exact,
+    /// The envelope at the last step.
+    pub envelope: Exact,
+    /// Whether it held at every step.
+    pub envelope_held: bool,
+    /// Proposals admitted.
+    pub admitted: u64,
+    /// Proposals replaced.
+    pub replaced: u64,
+    /// Steps without an admissible action.
+    pub infeasible: u64,
+    /// Steps predicted admissible that cost more.
+    pub mispredicted: u64,
+    /// Unusable costs, densities and observations.
+    pub unusable: [u64; 3],
+}
+
+impl Rules {
+    /// The rules as a spec.
+    pub fn spec(&self) -> ShieldSpec {
+        ShieldSpec {
+            budget: self.budget,
+            horizon: self.horizon,
+            epsilon: self.epsilon,
+            tau_cap: self.tau_cap,
+            gain: match self.gain {
+                Gain::Constant {} => GainSpec::Constant,
+                Gain::Exponential { k_density, k_change, floor } => {
+                    GainSpec::Exponential { k_density, k_change, floor }
+                }
+                Gain::Rational { k_density, k_change, floor } => {
+                    GainSpec::Rational { k_density, k_change, floor }
+                }
+            },
+            smoothing: self.smoothing,
+            fallback: self.fallback.into(),
+            mode: if self.shadow { Mode::Shadow } else { Mode::Enforce },
+            last_resort: self.last_resort,
+        }
+    }
+}
+
+impl From<&ShieldSpec> for Rules {
+    fn from(spec: &ShieldSpec) -> Rules {
+        Rules {
+            budget: spec.budget,
+            horizon: spec.horizon,
+            epsilon: spec.epsilon,
+            tau_cap: spec.tau_cap,
+            gain: match spec.gain {
+                GainSpec::Constant => Gain::Constant {},
+                GainSpec::Exponential { k_density, k_change, floor } => {
+                    Gain::Exponential { k_density, k_change, floor }
+                }
+                GainSpec::Rational { k_density, k_change, floor } => {
+                    Gain::Rational { k_density, k_change, floor }
+                }
+            },
+            smoothing: spec.smoothing,
+            fallback: match spec.fallback {
+                Fallback::MinRisk => crate::arm::FallbackName::MinRisk,
+                Fallback::BestAdmissible => crate::arm::FallbackName::BestAdmissible,
+            },
+            shadow: spec.mode == Mode::Shadow,
+            last_resort: spec.last_resort,
+        }
+    }
+}
+
+impl Tau {
+    /// The threshold of a decision, under this cap.
+    pub fn of(decision: &Decision, tau_cap: f64) -> Tau {
+        let parts = [decision.threshold(), tau_cap, decision.tau_budget(), decision.gain()];
+        let [tau, cap, budget, gain] = parts.map(Exact);
+        Tau(tau, cap, budget, gain)
+    }
+}
+
+impl LedgerLine {
+    /// The ledger after a settlement.
+    pub fn of(settled: &Settlement, ledger: &cpss_shield::Ledger) -> LedgerLine {
+        let numbers = [ledger.spent(), settled.remaining, ledger.excess(), settled.envelope];
+        let [spent, remaining, excess, envelope] = numbers.map(Exact);
+        LedgerLine(ledger.step(), spent, remaining, excess, envelope, settled.envelope_holds)
+    }
+}
+
+impl From<&Certificate> for CertificateLine {
+    fn from(certificate: &Certificate) -> CertificateLine {
+        let counts = &certificate.counts;
+        CertificateLine {
+            steps: certificate.steps,
+            spent: Exact(certificate.spent),
+            excess: Exact(certificate.excess),
+            envelope: Exact(certificate.envelope),
+            envelope_held: certificate.envelope_held,
+            admitted: counts.admitted,
+            replaced: counts.replaced,
+            infeasible: counts.infeasible,
+            mispredicted: counts.mispredicted,
+            unusable: [
+                counts.unusable_costs,
+                counts.unusable_contexts,
+                counts.unusable_observations,
+            ],
+        }
+    }
+}
+
+/// A verdict in words: `admit`, `replace over-budget`, `infeasible over-cap`, ...
+pub fn verdict_words(verdict: Verdict) -> String {
+    use cpss_shield::Reason;
+    let kind = match verdict {
+        Verdict::Admit => return "admit".to_owned(),
+        Verdict::Replace(_) => "replace",
+        Verdict::Infeasible(_) => "infeasible",
+    };
+    let reason = match verdict.reason() {
+        None => "",
+        Some(Reason::UnusableCost) => "unusable-cost",
+        Some(Reason::OverCap) => "over-cap",
+        Some(Reason::HorizonClosed) => "horizon-closed",
+        Some(Reason::BudgetSpent) => "budget-spent",
+        Some(Reason::OverBudget) => "over-budget",
+        Some(Reason::UnusableContext) => "unusable-context",
+        Some(Reason::OverContext) => "over-context",
+    };
+    format!("{kind} {reason}")
+}
+
+/// Where everybody is, the ego first, rounded to the centimetre.
+pub fn poses(scene: &Scene) -> Vec<Pose> {
+    let bodies = scene.ego.iter().map(|ego| &ego.body).chain(&scene.others);
+    bodies.map(pose).collect()
+}
+
+fn pose(body: &Body) -> Pose {
+    let [x, y] = body.position;
+    let heading = round(body.heading, 1e3);
+    (round(x, 1e2), round(y, 1e2), heading, round(body.speed, 1e2), u8::from(body.crashed))
+}
+
+/// The lanes of a task for drawing: ends of straight ones, a point every two metres of others.
+pub fn lane_lines(task: &Task) -> Vec<LaneLine> {
+    let line = |lane: &cpss_highway::lane::Lane| {
+        let pieces = match lane.shape {
+            cpss_highway::lane::Shape::Straight { .. } => 1,
+            _ => (lane.length / 2.0).ceil().clamp(1.0, 1000.0) as usize,
+        };
+        let at = |piece: usize| {
+            let [x, y] = lane.position(lane.length * piece as f64 / pieces as f64, 0.0);
+            [round(x, 1e2), round(y, 1e2)]
+        };
+        LaneLine { width: lane.width, line: (0..=pieces).map(at).collect() }
+    };
+    task.network.lanes().map(|(_, lane)| line(lane)).collect()
+}
+
+/// Rounds to a fraction, without the minus sign of a zero.
+fn round(value: f64, fraction: f64) -> f64 {
+    (value * fraction).round() / fraction + 0.0
+}

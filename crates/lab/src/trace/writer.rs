@@ -1,0 +1,153 @@
+//! How does a trace come about while an episode is played?
+//!
+//! A [`TraceWriter`] is a [`Witness`]: the player tells it what happened, and it adds a line. The
+//! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
+
+use cpss_highway::action::Controls;
+use cpss_highway::{Scene, Task};
+use cpss_risk::{Conflict, Hazard};
+use cpss_shield::{Certificate, Shield};
+use serde::Serialize;
+
+use super::chain::Chain;
+use super::{
+    CertificateLine, End, Exact, Header, LedgerLine, Rules, Step, Tau, VERSION, lane_lines, poses,
+    round, verdict_words,
+};
+use crate::arm::Arm;
+use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};
+
+/// Which cell of a comparison an episode belongs to.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Regime, as it was asked for.
+    pub regime: String,
+    /// Arm.
+    pub arm: Arm,
+    /// Policy, as it was asked for.
+    pub policy: String,
+}
+
+/// Writes the trace of one episode after the other.
+#[derive(Debug)]
+pub struct TraceWriter {
+    cell: Cell,
+    text: String,
+    chain: Chain,
+    step: Option<Step>,
+}
+
+impl TraceWriter {
+    /// A writer for episodes of one cell.
+    pub fn new(cell: Cell) -> TraceWriter {
+        TraceWriter { cell, text: String::new(), chain: Chain::default(), step: None }
+    }
+
+    /// The trace of the last episode, whole once that is over.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The hash that the trace ends in.
+    pub fn chain_end(&self) -> String {
+        self.chain.end()
+    }
+
+    fn push(&mut self, line: &impl Serialize, last: bool) {
+        // These lines are plain data: numbers, words and lists, which always become JSON.
+        let body = serde_json::to_string(line).unwrap_or_default();
+        self.text += &self.chain.seal(&body, last);
+        self.text.push('\n');
+    }
+}
+
+impl Witness for TraceWriter {
+    fn begin(&mut self, seed: u64, task: &Task, scene: &Scene, shield: &Shield) {
+        self.text.clear();
+        self.chain = Chain::default();
+        self.step = None;
+        let car = scene.ego.map_or([0.0; 2], |ego| [ego.body.length, ego.body.width]);
+        let obstacles = scene.obstacles.iter().map(|body| {
+            let [x, y] = body.position.map(|at| round(at, 1e2));
+            [x, y, round(body.heading, 1e3), body.length, body.width]
+        });
+        let header = Header {
+            cpss_trace: VERSION,
+            program: concat!("cpss ", env!("CARGO_PKG_VERSION")).to_owned(),
+            task: task.id.name().to_owned(),
+            regime: self.cell.regime.clone(),
+            arm: self.cell.arm.to_string(),
+            privileged: self.cell.arm == Arm::Oracle,
+            policy: self.cell.policy.clone(),
+            seed,
+            actions: action_names(task),
+            decision_time: task.decision_time,
+            shield: Rules::from(shield.rules().spec()),
+            car,
+            lanes: lane_lines(task),
+            obstacles: obstacles.collect(),
+        };
+        self.push(&header, false);
+    }
+
+    fn judged(&mut self, judged: &Judged<'_>) {
+        let Judged { situation, decision, tau_cap, scene, conflict } = *judged;
+        self.step = Some(Step {
+            t: decision.step(),
+            proposal: decision.proposal(),
+            // A policy's values are singles; as such they are shorter, and as exact.
+            likes: situation.preferences.iter().map(|liking| *liking as f32).collect(),
+            costs: situation.costs.iter().copied().map(Exact).collect(),
+            density: Exact(decision.density()),
+            tau: Tau::of(decision, tau_cap),
+            verdict: verdict_words(decision.verdict()),
+            allowed: decision.allowed(),
+            ran: decision.executed(),
+            observed: Exact(f64::NAN),
+            charge: Exact(f64::NAN),
+            mispredicted: false,
+            ledger: LedgerLine(0, Exact(0.0), Exact(0.0), Exact(0.0), Exact(0.0), false),
+            reward: 0.0,
+            conflict: conflict.map(conflict_words),
+            scene: poses(scene),
+        });
+    }
+
+    fn settled(&mut self, outcome: &Outcome<'_>) {
+        let Some(mut step) = self.step.take() else { return };
+        step.observed = Exact(outcome.observed);
+        step.charge = Exact(outcome.settlement.charge);
+        step.mispredicted = outcome.settlement.mispredicted;
+        step.ledger = LedgerLine::of(outcome.settlement, outcome.ledger);
+        step.reward = outcome.reward;
+        self.push(&step, false);
+    }
+
+    fn end(&mut self, scene: &Scene, record: &EpisodeRecord, certificate: &Certificate) {
+        let certificate = CertificateLine::from(certificate);
+        let end = End { end: VERSION, scene: poses(scene), record: *record, certificate };
+        self.push(&end, true);
+    }
+}
+
+fn action_names(task: &Task) -> Vec<String> {
+    match &task.controls {
+        Controls::Meta { actions, .. } => {
+            actions.iter().map(|action| action.label().to_owned()).collect()
+        }
+        Controls::Discrete { points, .. } => {
+            points.iter().map(|point| format!("{:+.2}", point[0])).collect()
+        }
+        Controls::Continuous(_) => Vec::new(),
+    }
+}
+
+fn conflict_words(conflict: &Conflict) -> (String, f64, f64) {
+    let hazard = match conflict.hazard {
+        // As in the scene, where the ego comes first.
+        Hazard::Car(place) => format!("car {}", place + 1),
+        Hazard::Obstacle(place) => format!("obstacle {place}"),
+        Hazard::Boundary => "boundary".to_owned(),
+    };
+    (hazard, round(conflict.time, 1e2), round(conflict.clearance, 1e2))
+}
