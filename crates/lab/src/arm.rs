@@ -56,7 +56,8 @@ impl Arm {
             Arm::Cpss | Arm::Oracle => whole,
             Arm::CpssScaled(scale) => ShieldSpec { budget: whole.budget * times(scale), ..whole },
             Arm::Fixed => fixed(settings.fixed_threshold),
-            Arm::FixedScaled(scale) => fixed(settings.fixed_threshold * times(scale)),
+            // No threshold may admit a predicted crash, so a large scale ends just below 1.
+            Arm::FixedScaled(scale) => fixed((settings.fixed_threshold * times(scale)).min(0.99)),
             Arm::BudgetOnly => ShieldSpec { gain: GainSpec::Constant, ..whole },
             Arm::ContextOnly => ShieldSpec { budget: unlimited, ..whole },
             Arm::Dqn | Arm::Random | Arm::Constant(_) => ShieldSpec { mode: Mode::Shadow, ..whole },
@@ -268,6 +269,7 @@ mod tests {
         assert_eq!(scaled, ShieldSpec { budget: usual.budget / 2.0, ..usual });
         let scaled = Arm::FixedScaled(500).shield(&settings);
         assert_eq!(scaled.tau_cap, settings.fixed_threshold / 2.0);
+        assert!(Shield::new(Arm::FixedScaled(100_000).shield(&settings)).is_ok());
     }
 
     #[test]

@@ -16,18 +16,26 @@ pub const BEGIN: &str = "<!-- cpss reproduce: begin -->";
 /// After it.
 pub const END: &str = "<!-- cpss reproduce: end -->";
 
-/// Puts a table between the markers of a document, with the command that made it.
+/// Puts tables between the markers of a document, with the command that made them.
 ///
 /// # Errors
 ///
 /// A document that cannot be read or written, or that has no such markers.
-pub fn splice(path: &Path, command: &str, table: &Table) -> Result<()> {
+pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
     let document = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the document {}", path.display()))?;
+    let titled = |table: &Table| format!("**{}**\n\n{}\n", table.title, table.rows_markdown());
+    let mut notes: Vec<&str> = Vec::new();
+    for table in tables.iter().filter(|table| !table.note.is_empty()) {
+        // A note that another begins with says nothing new.
+        if !notes.iter().any(|note| note.starts_with(&table.note)) {
+            notes.push(&table.note);
+        }
+    }
     let text = format!(
-        "**{}**\n\n{}\nMade by `{command}` on {}, {}.",
-        table.title,
-        table.markdown_body(),
+        "{}{}\n\nMade by `{command}` on {}, {}.",
+        tables.iter().map(titled).collect::<String>(),
+        notes.join("\n\n"),
         today(),
         machine()
     );

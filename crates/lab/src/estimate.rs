@@ -11,15 +11,19 @@
 
 use std::sync::Mutex;
 
-use cpss_highway::random::Generator;
 use rayon::prelude::*;
 
 use crate::episode::EpisodeRecord;
 use crate::plan::UnitRecord;
 use crate::statistics::{mean, percentiles, standard_deviation, wilson};
 
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 1000;
+mod metric;
+mod resample;
+
+pub use metric::{Kind, METRICS, Metric, metric};
+
+use metric::add;
+use resample::{RESAMPLES, bootstrap, by_policy, distinct, resampled, resampled_pair, seeded};
 
 /// A number with what is known about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,125 +34,6 @@ pub struct Estimate {
     pub interval: [f64; 2],
     /// Standard deviation over training seeds; `None` where there is only one.
     pub deviation: Option<f64>,
-}
-
-/// Something that is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Metric {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// Its key in CSV.
-    pub key: &'static str,
-    /// Decimals that are shown.
-    pub decimals: usize,
-    /// How it comes out of episodes.
-    pub kind: Kind,
-}
-
-/// How a metric comes out of episodes.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// The share of episodes with a property.
-    Episodes(fn(&EpisodeRecord) -> bool),
-    /// The share of steps with a property.
-    Steps(fn(&EpisodeRecord) -> u64),
-    /// The mean over episodes.
-    Mean(fn(&EpisodeRecord) -> f64),
-}
-
-/// Everything that is measured, in the order of tables.
-pub const METRICS: [Metric; 11] = [
-    Metric {
-        name: "Collision rate",
-        key: "collision_rate",
-        decimals: 4,
-        kind: Kind::Episodes(|e| e.failed()),
-    },
-    Metric {
-        name: "Off road",
-        key: "offroad_rate",
-        decimals: 4,
-        kind: Kind::Episodes(|e| e.off_road),
-    },
-    Metric {
-        name: "Proximity risk",
-        key: "proximity_risk",
-        decimals: 4,
-        kind: Kind::Steps(|e| e.close_steps),
-    },
-    Metric {
-        name: "Minimum distance [m]",
-        key: "min_distance",
-        decimals: 2,
-        kind: Kind::Mean(|e| e.min_distance),
-    },
-    Metric {
-        name: "Return",
-        key: "return_mean",
-        decimals: 2,
-        kind: Kind::Mean(|e| e.episode_return),
-    },
-    Metric {
-        name: "Speed [m/s]",
-        key: "mean_speed",
-        decimals: 2,
-        kind: Kind::Mean(|e| e.mean_speed),
-    },
-    Metric {
-        name: "Success",
-        key: "success_rate",
-        decimals: 4,
-        kind: Kind::Episodes(|e| e.success),
-    },
-    Metric {
-        name: "Interventions",
-        key: "intervention_rate",
-        decimals: 4,
-        kind: Kind::Steps(|e| e.interventions),
-    },
-    Metric {
-        name: "Infeasible",
-        key: "infeasible_rate",
-        decimals: 4,
-        kind: Kind::Steps(|e| e.infeasible),
-    },
-    Metric {
-        name: "Mispredicted",
-        key: "misprediction_rate",
-        decimals: 4,
-        kind: Kind::Steps(|e| e.mispredicted),
-    },
-    Metric {
-        name: "Budget used",
-        key: "budget_used",
-        decimals: 4,
-        kind: Kind::Mean(|e| e.budget_used),
-    },
-];
-
-/// The metric of a key.
-pub fn metric(key: &str) -> &'static Metric {
-    METRICS.iter().find(|metric| metric.key == key).unwrap_or(&METRICS[0])
-}
-
-impl Kind {
-    /// What an episode adds above and below the line.
-    fn parts(self, episode: &EpisodeRecord) -> [f64; 2] {
-        match self {
-            Kind::Episodes(is_so) => [f64::from(u8::from(is_so(episode))), 1.0],
-            Kind::Steps(count) => [count(episode) as f64, episode.steps as f64],
-            Kind::Mean(number) => [number(episode), 1.0],
-        }
-    }
-
-    fn of<'a>(self, episodes: impl Iterator<Item = &'a EpisodeRecord>) -> f64 {
-        let [above, below] = episodes.map(|episode| self.parts(episode)).fold([0.0; 2], add);
-        if below > 0.0 { above / below } else { 0.0 }
-    }
-}
-
-fn add([above, below]: [f64; 2], [more_above, more_below]: [f64; 2]) -> [f64; 2] {
-    [above + more_above, below + more_below]
 }
 
 /// Which records.
@@ -406,78 +291,8 @@ fn estimate(units: &[&UnitRecord], place: usize, bootstrapped: [f64; 2]) -> Esti
     Estimate { value: kind.of(episodes()), interval, deviation: spread(&per_policy) }
 }
 
-/// The records of each training seed, in order.
-fn by_policy<'a>(units: &[&'a UnitRecord]) -> Vec<Vec<&'a UnitRecord>> {
-    let policies = distinct(units.iter().map(|record| record.unit.policy));
-    let of = |policy: usize| units.iter().filter(|r| r.unit.policy == policy).copied().collect();
-    policies.into_iter().map(of).collect()
-}
-
-/// Intervals of all metrics at once: a resample of episodes serves every one of them.
-fn bootstrap(policies: &[Vec<&UnitRecord>], random: &mut Generator) -> [[f64; 2]; METRICS.len()] {
-    let drawn: Vec<[f64; METRICS.len()]> =
-        (0..RESAMPLES).map(|_| resampled(policies, random)).collect();
-    std::array::from_fn(|place| {
-        percentiles(&mut drawn.iter().map(|values| values[place]).collect::<Vec<_>>())
-    })
-}
-
-/// All metrics of one resample: as many training seeds as there are, and of each as many episodes.
-fn resampled(policies: &[Vec<&UnitRecord>], random: &mut Generator) -> [f64; METRICS.len()] {
-    let mut sums = [[0.0; 2]; METRICS.len()];
-    for _ in 0..policies.len() {
-        for record in &policies[random.choice(policies.len())] {
-            for _ in 0..record.episodes.len() {
-                let episode = &record.episodes[random.choice(record.episodes.len())];
-                for (sum, metric) in sums.iter_mut().zip(&METRICS) {
-                    *sum = add(*sum, metric.kind.parts(episode));
-                }
-            }
-        }
-    }
-    sums.map(|[above, below]| if below > 0.0 { above / below } else { 0.0 })
-}
-
-/// Failure rates of two arms in one resample of the same training seeds and episodes.
-fn resampled_pair(
-    before: &[Vec<&UnitRecord>],
-    after: &[Vec<&UnitRecord>],
-    random: &mut Generator,
-) -> [f64; 2] {
-    let (mut failures, mut episodes) = ([0.0; 2], 0.0);
-    for _ in 0..before.len() {
-        let policy = random.choice(before.len());
-        for (before, after) in before[policy].iter().zip(&after[policy]) {
-            for _ in 0..before.episodes.len() {
-                let place = random.choice(before.episodes.len());
-                let failed =
-                    |record: &UnitRecord| f64::from(u8::from(record.episodes[place].failed()));
-                failures = add(failures, [failed(before), failed(after)]);
-                episodes += 1.0;
-            }
-        }
-    }
-    failures.map(|count| count / f64::max(episodes, 1.0))
-}
-
 fn spread(per_policy: &[f64]) -> Option<f64> {
     (per_policy.len() > 1).then(|| standard_deviation(per_policy))
-}
-
-/// A stream of random numbers that belongs to a name (FNV-1a).
-fn seeded(name: &str) -> Generator {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    Generator::seeded(name.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
-}
-
-fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for item in items {
-        if !found.contains(&item) {
-            found.push(item);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How do the results look?
 //!
-//! Five figures, each as SVG and PNG: the paper's three ([`collisions`], [`diagnostics`]), a frontier of
-//! budgets ([`frontier`]), and one episode's account over time ([`episode`]). They read records and
+//! Five figures, each as SVG and PNG: the paper's three (`collisions`, `diagnostics`), a frontier of
+//! budgets (`frontier`), and one episode's account over time (`episode`). They read records and
 //! traces and nothing else. Start at [`write_all`]; [`chart`] lays a panel out, [`canvas`] draws it.
 
 use std::path::Path;

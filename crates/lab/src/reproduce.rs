@@ -1,10 +1,10 @@
 //! How is the paper's experiment made again?
 //!
 //! `cpss reproduce` runs every unit of the plan from the shipped policies, keeps each finished one
-//! as a file, and writes the tables. `cpss run` does a share of a plan's units, for Slurm arrays
-//! and indexed jobs, and `cpss merge` puts the shares together. Killed at any moment, it goes on where it was: a finished
-//! unit is never lost, a half-written one never counted, and the tables come out the same to the
-//! last byte.
+//! as a file, and makes tables, figures and traces of them. `cpss run` does a share of a plan's units,
+//! for Slurm arrays and indexed jobs, and `cpss merge` puts the shares together. Killed at any moment,
+//! it goes on where it was: a finished unit is never lost, a half-written one never counted, and
+//! everything comes out the same to the last byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
     for record in &records {
         keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
     }
-    println!("{}", write_results(&records, &plan, &options.out)?.markdown());
+    print_summary(&write_results(&records, &plan, &options.out)?);
     println!("records, tables, figures and traces: {}", options.out.display());
     Ok(())
 }
@@ -179,7 +179,7 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let records = run_units(&plan.units(), &options.out)?;
     let summary = write_results(&records, &plan, &options.out)?;
-    println!("{}", summary.markdown());
+    print_summary(&summary);
     println!("records, tables, figures and traces: {}", options.out.display());
     if let Some(path) = &options.write {
         document::splice(path, &options.command(), &summary)?;
@@ -187,9 +187,15 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+fn print_summary(tables: &[Table]) {
+    for table in tables {
+        println!("{}", table.markdown());
+    }
+}
+
 /// Everything that is made of records: tables, traces of telling episodes, figures. The same records
 /// give the same bytes.
-fn write_results(records: &[UnitRecord], plan: &Plan, out: &Path) -> Result<Table> {
+fn write_results(records: &[UnitRecord], plan: &Plan, out: &Path) -> Result<[Table; 2]> {
     let results = Results::new(records);
     results.prepare();
     let summary = tables::write_all(&results, out)?;

@@ -70,22 +70,20 @@ impl Entry {
 }
 
 impl Table {
-    /// As Markdown, with its title.
+    /// As Markdown, with its title and its note.
     pub fn markdown(&self) -> String {
-        format!("## {}\n\n{}", self.title, self.markdown_body())
+        let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
+        format!("## {}\n\n{}{note}", self.title, self.rows_markdown())
     }
 
-    /// As Markdown, without its title.
-    pub fn markdown_body(&self) -> String {
-        let mut text =
-            format!("| {} |\n|{}\n", self.columns.join(" | "), "---|".repeat(self.columns.len()));
+    /// Its columns and rows as Markdown.
+    pub fn rows_markdown(&self) -> String {
+        let rule = "---|".repeat(self.columns.len());
+        let mut text = format!("| {} |\n|{rule}\n", self.columns.join(" | "));
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(Entry::text).collect();
             // Writing to a string cannot fail, here and below.
             let _ = writeln!(text, "| {} |", cells.join(" | "));
-        }
-        if !self.note.is_empty() {
-            let _ = writeln!(text, "\n{}", self.note);
         }
         text
     }

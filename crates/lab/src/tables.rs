@@ -19,17 +19,17 @@ use crate::table::{Entry, Table};
 const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % interval]. Intervals \
     are Wilson's for shares of episodes and bootstraps over training seeds and episodes for the rest.";
 
-/// Writes all tables, and returns the collision summary.
+/// Writes all tables, and returns those two that say most: collisions, and what avoiding them costs.
 ///
 /// # Errors
 ///
 /// A folder that cannot be written.
-pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Table> {
+pub fn write_all(results: &Results<'_>, out: &Path) -> Result<[Table; 2]> {
     let place = out.join("tables");
     folder(&place)?;
-    let summary = collision_summary(results);
-    let mut tables = vec![
-        summary.clone(),
+    let summary = [collision_summary(results), price(results)];
+    let mut tables = summary.to_vec();
+    tables.extend([
         by_regime(
             results,
             "collision_by_regime",
@@ -48,7 +48,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Table> {
             metric("min_distance"),
             [&paper::DISTANCE_DQN, &paper::DISTANCE_CPSS],
         ),
-    ];
+    ]);
     tables.extend(diagnostics(results));
     tables.extend([beyond(results), theorem_three(results)]);
     let latex: String = tables.iter().map(|table| table.latex() + "\n").collect();
@@ -109,6 +109,43 @@ pub fn collision_summary(results: &Results<'_>) -> Table {
         columns: names(&["task", "DQN", "CPSS", "paired reduction", "paper: DQN", "paper: CPSS"]),
         rows,
         note: format!("{INTERVALS} The last row's are bootstraps."),
+    }
+}
+
+/// What the shield costs: return and speed beside the policy's own, and how often it acts.
+fn price(results: &Results<'_>) -> Table {
+    let found = |task: &str, arm: &str, key: &str| {
+        let metric = metric(key);
+        let cell = Cell { task, regime: None, arm };
+        Entry::estimate(results.estimate(cell, metric), metric.decimals)
+    };
+    let row = |task: &str| {
+        vec![
+            Entry::words(task),
+            found(task, "dqn", "return_mean"),
+            found(task, "cpss", "return_mean"),
+            found(task, "dqn", "mean_speed"),
+            found(task, "cpss", "mean_speed"),
+            found(task, "cpss", "intervention_rate"),
+            found(task, "cpss", "infeasible_rate"),
+            Entry::Number(violations(results, Cell { task, regime: None, arm: "cpss" }) as f64, 0),
+        ]
+    };
+    Table {
+        name: "price",
+        title: "What that costs, mean over regimes".to_owned(),
+        columns: names(&[
+            "task",
+            "return, DQN",
+            "return, CPSS",
+            "speed [m/s], DQN",
+            "speed [m/s], CPSS",
+            "interventions",
+            "infeasible steps",
+            "envelope violations",
+        ]),
+        rows: results.tasks().into_iter().map(row).collect(),
+        note: INTERVALS.to_owned(),
     }
 }
 

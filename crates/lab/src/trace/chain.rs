@@ -1,7 +1,7 @@
 //! How does a line of a trace vouch for all lines before it?
 //!
 //! Each line ends in `"h"`, a hash of that line and of everything above it. An edited, missing,
-//! added or moved line does not fit its neighbours, and [`open`] says which is the first that does
+//! added or moved line does not fit its neighbours, and [`Chain::open`] says which is the first that does
 //! not. The last line carries the whole hash: who keeps those 64 digits elsewhere can tell whether
 //! the trace is still the one that was written, even against a forger who hashes anew.
 //!

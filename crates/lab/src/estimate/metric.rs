@@ -1,0 +1,126 @@
+//! What is measured of an episode, and how does it add up?
+//!
+//! A [`Metric`] is a quotient of sums over episodes: of counts by episodes, of counts by steps, or of
+//! numbers by episodes. [`METRICS`] lists all of them; tables, figures and CSV go by it.
+
+use crate::episode::EpisodeRecord;
+
+/// Something that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its key in CSV.
+    pub key: &'static str,
+    /// Decimals that are shown.
+    pub decimals: usize,
+    /// How it comes out of episodes.
+    pub kind: Kind,
+}
+
+/// How a metric comes out of episodes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// The share of episodes with a property.
+    Episodes(fn(&EpisodeRecord) -> bool),
+    /// The share of steps with a property.
+    Steps(fn(&EpisodeRecord) -> u64),
+    /// The mean over episodes.
+    Mean(fn(&EpisodeRecord) -> f64),
+}
+
+/// Everything that is measured, in the order of tables.
+pub const METRICS: [Metric; 11] = [
+    Metric {
+        name: "Collision rate",
+        key: "collision_rate",
+        decimals: 4,
+        kind: Kind::Episodes(|e| e.failed()),
+    },
+    Metric {
+        name: "Off road",
+        key: "offroad_rate",
+        decimals: 4,
+        kind: Kind::Episodes(|e| e.off_road),
+    },
+    Metric {
+        name: "Proximity risk",
+        key: "proximity_risk",
+        decimals: 4,
+        kind: Kind::Steps(|e| e.close_steps),
+    },
+    Metric {
+        name: "Minimum distance [m]",
+        key: "min_distance",
+        decimals: 2,
+        kind: Kind::Mean(|e| e.min_distance),
+    },
+    Metric {
+        name: "Return",
+        key: "return_mean",
+        decimals: 2,
+        kind: Kind::Mean(|e| e.episode_return),
+    },
+    Metric {
+        name: "Speed [m/s]",
+        key: "mean_speed",
+        decimals: 2,
+        kind: Kind::Mean(|e| e.mean_speed),
+    },
+    Metric {
+        name: "Success",
+        key: "success_rate",
+        decimals: 4,
+        kind: Kind::Episodes(|e| e.success),
+    },
+    Metric {
+        name: "Interventions",
+        key: "intervention_rate",
+        decimals: 4,
+        kind: Kind::Steps(|e| e.interventions),
+    },
+    Metric {
+        name: "Infeasible",
+        key: "infeasible_rate",
+        decimals: 4,
+        kind: Kind::Steps(|e| e.infeasible),
+    },
+    Metric {
+        name: "Mispredicted",
+        key: "misprediction_rate",
+        decimals: 4,
+        kind: Kind::Steps(|e| e.mispredicted),
+    },
+    Metric {
+        name: "Budget used",
+        key: "budget_used",
+        decimals: 4,
+        kind: Kind::Mean(|e| e.budget_used),
+    },
+];
+
+/// The metric of a key.
+pub fn metric(key: &str) -> &'static Metric {
+    METRICS.iter().find(|metric| metric.key == key).unwrap_or(&METRICS[0])
+}
+
+impl Kind {
+    /// What an episode adds above and below the line.
+    pub(super) fn parts(self, episode: &EpisodeRecord) -> [f64; 2] {
+        match self {
+            Kind::Episodes(is_so) => [f64::from(u8::from(is_so(episode))), 1.0],
+            Kind::Steps(count) => [count(episode) as f64, episode.steps as f64],
+            Kind::Mean(number) => [number(episode), 1.0],
+        }
+    }
+
+    pub(super) fn of<'a>(self, episodes: impl Iterator<Item = &'a EpisodeRecord>) -> f64 {
+        let [above, below] = episodes.map(|episode| self.parts(episode)).fold([0.0; 2], add);
+        if below > 0.0 { above / below } else { 0.0 }
+    }
+}
+
+/// Adds what is above and what is below the line.
+pub(super) fn add([above, below]: [f64; 2], [more_above, more_below]: [f64; 2]) -> [f64; 2] {
+    [above + more_above, below + more_below]
+}
