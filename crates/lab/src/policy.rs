@@ -57,8 +57,19 @@ pub fn policy_config(id: TaskId) -> Value {
                 "grid_step": [5, 5],
             },
         }),
-        // Upstream's own grid; a DQN needs its steering as a list.
+        // A DQN needs its steering as a list. Upstream's own grid shows the track in cells of 3 m, in
+        // which the ego's place in its lane is lost; `lat_off` and `ang_off` say where each car stands
+        // in its lane and how it is turned to it. The track ahead matters more than the one behind.
         TaskId::RacetrackV0 | TaskId::RacetrackV1 => json!({
+            "observation": {
+                "type": "OccupancyGrid",
+                "features": ["presence", "on_road", "lat_off", "ang_off"],
+                "features_range": {"lat_off": [-5, 5], "ang_off": [-1, 1]},
+                "grid_size": [[-12, 24], [-12, 12]],
+                "grid_step": [3, 3],
+                "as_image": false,
+                "align_to_vehicle_axes": true,
+            },
             "action": {
                 "type": "DiscreteAction",
                 "longitudinal": false,
