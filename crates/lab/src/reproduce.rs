@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 
 use crate::document;
 use crate::estimate::Results;
@@ -215,8 +216,7 @@ pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
         ProgressStyle::with_template("{bar:30} {pos}/{len} units, {eta} left, {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let mut records = Vec::with_capacity(units.len());
-    for unit in units {
+    let finish = |unit: &Unit| -> Result<UnitRecord> {
         let place = folder.join(format!("{}.json", unit.name()));
         let record = match finished(&place, unit)? {
             Some(record) => record,
@@ -228,9 +228,11 @@ pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
                 record
             }
         };
-        records.push(record);
         progress.inc(1);
-    }
+        Ok(record)
+    };
+    // Several units at once, since a unit of few episodes cannot keep all cores busy by itself.
+    let records = units.par_iter().with_max_len(1).map(finish).collect::<Result<Vec<_>>>()?;
     progress.finish_and_clear();
     Ok(records)
 }

@@ -166,7 +166,7 @@ fn a_forged_answer_is_derived_otherwise() {
     check(place, "tau", &|line| line["tau"][0] = nudged(&line["tau"][0]));
     check(place, "tau: cap", &|line| line["tau"][1] = 0.9.into());
     check(place, "tau: budget", &|line| line["tau"][2] = nudged(&line["tau"][2]));
-    check(place, "tau: gain", &|line| line["tau"][3] = 1.0.into());
+    check(place, "tau: gain", &|line| line["tau"][3] = 0.123.into());
     check(place, "verdict", &|line| line["verdict"] = "admit".into());
     check(place, "ran", &|line| line["ran"] = ((line["ran"].as_u64().unwrap() + 1) % 5).into());
     check(place, "charge", &|line| line["charge"] = 0.125.into());
@@ -174,7 +174,7 @@ fn a_forged_answer_is_derived_otherwise() {
     check(place, "ledger: remaining", &|line| line["ledger"][2] = 99.0.into());
     check(place, "ledger: excess", &|line| line["ledger"][3] = 1e-9.into());
     check(place, "ledger: envelope", &|line| line["ledger"][4] = nudged(&line["ledger"][4]));
-    check(place, "tau", &|line| line["density"] = 1e6.into());
+    check(place, "tau", &|line| line["density"] = (-1.0).into());
     let last = whole.len() - 1;
     check(last, "certificate", &|line| line["certificate"]["infeasible"] = 77.into());
     check(last, "certificate", &|line| line["certificate"]["envelope_held"] = false.into());

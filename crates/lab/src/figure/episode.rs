@@ -43,10 +43,16 @@ pub(super) fn account(told: &Telling) -> Result<Canvas> {
         series("refused", hollow, refused),
     ];
     let budget = header.shield.budget;
+    // A ledger stands as it is written from the end of its step on; before the first it is empty.
+    let after = |number: &dyn Fn(&Step) -> f64| -> Vec<Point> {
+        let start = Point { x: 0.0, y: 0.0, bar: None };
+        let later = of(number).into_iter().map(|p| Point { x: p.x + header.decision_time, ..p });
+        std::iter::once(start).chain(later).collect()
+    };
     let ledger = vec![
-        series("spent", line("cpss", Dash::Solid, 1.9), of(&|step| step.ledger.1.0)),
-        series("envelope", line("budget-only", Dash::DashDot, 1.4), of(&|step| step.ledger.4.0)),
-        series("excess", line("dqn", Dash::Dashed, 1.2), of(&|step| step.ledger.3.0)),
+        series("spent", line("cpss", Dash::Solid, 1.9), after(&|step| step.ledger.1.0)),
+        series("envelope", line("budget-only", Dash::DashDot, 1.4), after(&|step| step.ledger.4.0)),
+        series("excess", line("dqn", Dash::Dashed, 1.2), after(&|step| step.ledger.3.0)),
     ];
     let most = steps.iter().map(|step| step.density.0).fold(0.0, f64::max).max(1e-9);
     let density = format!("density, as a share of its largest, {most:.1}");
@@ -69,7 +75,7 @@ pub(super) fn account(told: &Telling) -> Result<Canvas> {
     let most_spent =
         steps.iter().map(|step| step.ledger.1.0.max(step.ledger.4.0)).fold(1e-3, f64::max);
     for (row, (name, y, series)) in [
-        ("Cost", Axis::rooted("cost (root scale)", 1.0), costs),
+        ("Cost", Axis::rooted("cost (root scale)", 1.15), costs),
         (
             &*format!("Ledger (budget {budget})"),
             Axis::rooted("cost (root scale)", most_spent),
