@@ -312,7 +312,7 @@ fn set(spec: &mut RiskSpec, key: &str, value: f64) -> Result<(), String> {
         "across" => &mut spec.margin.across,
         "closing_time" => &mut spec.margin.closing_time,
         "boundary" => &mut spec.margin.boundary,
-        "weight" => &mut spec.habits.weight,
+        "unlikely" => &mut spec.habits.unlikely,
         "slow_down" => &mut spec.habits.slow_down,
         "brake" => &mut spec.habits.brake,
         "brake_time" => &mut spec.habits.brake_time,

@@ -2,8 +2,9 @@
 //!
 //! Each body near the ego gets a few **tracks**: every way it could take, driven with every habit
 //! that is thought possible of it. A way follows a lane; it forks where roads do, moves over where
-//! its lane ends, and moves over when the car is seen drifting out of its lane. A habit is a speed
-//! over time: cruise, brake, pull away, or yield to an ego in front.
+//! its lane ends, when the car is seen drifting out of its lane, and when a lane change would pay
+//! its driver (`traffic`). A habit is a speed over time: cruise, flow with the traffic, brake, pull
+//! away, or yield to an ego in front.
 //!
 //! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
 //!
@@ -11,15 +12,17 @@
 //! side by side, because an ego is compared with one row at a time; nothing is allocated once the
 //! busiest scene has been seen.
 //!
-//! **Absent on purpose:** others' reactions to each other, and lane changes that nothing announces.
+//! **Absent on purpose:** reactions to what the ego might do, and lane changes without a reason.
 
-use cpss_highway::road::{LaneId, Network};
-use cpss_highway::scene::Body;
+use cpss_highway::road::Network;
+use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
+use crate::looks::Looks;
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
+use crate::traffic::Flow;
 use crate::way::{Habit, Way, centring, drifting_to};
 
 /// What the ego may come too close to.
@@ -38,19 +41,54 @@ pub enum Hazard {
 pub(crate) struct Forecast {
     tracks: Vec<Track>,
     poses: Vec<Pose>,
-    looks: usize,
-    look_time: f64,
+    /// Where the ego was, from which spots are measured \[m\].
+    origin: [f64; 2],
+    /// The same poses in short, to find those that matter: one row of groups per look.
+    spots: Vec<Spots>,
+    looks: Looks,
+    flow: Flow,
+    /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
+    near: Vec<usize>,
+}
+
+/// How close an ego comes to everything at a look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closest {
+    /// The worst of what is likely; its cost alone.
+    pub(crate) likely: f64,
+    /// The worst of all, and whose it is.
+    pub(crate) any: Option<(Proximity, Hazard)>,
 }
 
 /// One way a body could go.
 #[derive(Clone, Copy, Debug)]
 struct Track {
     hazard: Hazard,
+    /// The car's place in the flow.
+    member: usize,
     habit: Habit,
     counts: Counts,
     /// What a cost on this track is multiplied by: 1, or less for what is possible but unlikely.
     weight: f64,
     way: Way,
+}
+
+/// Eight poses in short: who is near an ego is found for all of them at once.
+#[derive(Clone, Copy, Debug)]
+struct Spots {
+    x: [f32; GROUP],
+    y: [f32; GROUP],
+    /// How far away an ego without size or speed may be to matter \[m\].
+    reach: [f32; GROUP],
+}
+
+/// A car whose tracks are added.
+#[derive(Clone, Copy)]
+struct Who {
+    hazard: Hazard,
+    member: usize,
+    speed: f64,
+    is_behind: bool,
 }
 
 /// On which side of the ego a track is believed.
@@ -61,32 +99,34 @@ enum Counts {
     NotBehind,
 }
 
-/// What is thought of one car: the habits of all, and what a hard braking of this one weighs.
-#[derive(Clone, Copy, Debug)]
-struct Manner<'a> {
-    habits: &'a Habits,
-    brake_weight: f64,
-}
-
-/// Time gap below which a driver is about to open it \[s\].
-const CROWDED: f64 = 1.2;
 /// Cosine of the angle up to which two cars go the same way.
 const SAME_WAY: f64 = 0.7;
 /// Distance within which every body counts, wherever it goes \[m\].
 const CLOSE_BY: f64 = 15.0;
+/// Weight from which on a track is likely: it counts in full, avoidable or not.
+const LIKELY: f64 = 0.75;
+/// How soon a driver may think of changing lane \[s\].
+const SECOND_THOUGHT: f64 = 0.7;
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
 const SIDE_STEP_REACH: f64 = 45.0;
+/// How many poses are looked at together.
+const GROUP: usize = 8;
+/// More than what is lost by measuring spots in single precision \[m\].
+const ROUNDING: f64 = 0.01;
 /// Tracks for which there is room from the start.
 const USUAL_TRACKS: usize = 128;
 
 impl Forecast {
-    /// Room for `looks` looks, `look_time` \[s\] apart.
-    pub(crate) fn new(looks: usize, look_time: f64) -> Forecast {
+    /// Room for some looks.
+    pub(crate) fn new(looks: Looks, habits: &Habits) -> Forecast {
         Forecast {
             tracks: Vec::with_capacity(USUAL_TRACKS),
-            poses: Vec::with_capacity(USUAL_TRACKS * looks),
+            poses: Vec::with_capacity(USUAL_TRACKS * looks.count()),
+            origin: [0.0; 2],
+            spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
             looks,
-            look_time,
+            flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
+            near: Vec::new(),
         }
     }
 
@@ -94,147 +134,186 @@ impl Forecast {
     pub(crate) fn look(
         &mut self,
         scene: &Scene,
-        ego: &Body,
+        ego: &Ego,
         spec: &RiskSpec,
         task: &Task,
         map: &Roadmap,
     ) {
         self.tracks.clear();
         self.poses.clear();
-        let habits = &spec.habits;
-        let span = self.looks as f64 * self.look_time;
-        let near = |body: &Body| may_come_near(body, ego, spec, span);
-        for (place, body) in scene.others.iter().enumerate().filter(|(_, body)| near(body)) {
-            let manner = Manner::of(scene, body, habits);
-            self.add_car(Hazard::Car(place), body, ego, manner, task, map);
+        self.near.clear();
+        let span = self.looks.span();
+        let near = |body: &Body| may_come_near(body, &ego.body, spec, span);
+        self.near.extend((0..scene.others.len()).filter(|car| near(&scene.others[*car])));
+        self.flow.look(&scene.others, &self.near, ego, task, map);
+        for member in 0..self.near.len() {
+            let car = self.near[member];
+            self.add_car(car, member, &scene.others[car], &ego.body, &spec.habits, task, map);
         }
         for (place, body) in scene.obstacles.iter().enumerate().filter(|(_, body)| near(body)) {
-            self.add(Hazard::Obstacle(place), Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
+            let hazard = Hazard::Obstacle(place);
+            self.add(hazard, 0, Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
         }
-        self.drive(scene, habits, &task.network, map);
+        self.origin = ego.body.position;
+        self.drive(scene, &spec.habits, &task.network, map);
+        self.note_spots(&spec.margin);
     }
 
-    /// The closest that any track comes to this ego at a look (from 1), and whose it is.
+    /// How close any track comes to this ego at a look (from 1).
     #[inline]
-    pub(crate) fn worst_at(
-        &self,
-        look: usize,
-        ego: &Pose,
-        margin: &Margin,
-    ) -> Option<(Proximity, Hazard)> {
-        let row = self.poses.get((look - 1) * self.tracks.len()..look * self.tracks.len())?;
-        let mut worst: Option<(Proximity, Hazard)> = None;
-        for (pose, track) in row.iter().zip(&self.tracks) {
-            let [dx, dy] = [pose.position[0] - ego.position[0], pose.position[1] - ego.position[1]];
-            let room = diagonal(ego)
-                + diagonal(pose)
-                + margin.along.max(margin.across)
-                + margin.closing_time * (ego.speed.abs() + pose.speed.abs());
-            if dx * dx + dy * dy > room * room || !track.is_believed(ego, pose) {
+    pub(crate) fn worst_at(&self, look: usize, ego: &Pose, margin: &Margin) -> Closest {
+        let mut closest = Closest { likely: 0.0, any: None };
+        let width = self.tracks.len();
+        let groups = width.div_ceil(GROUP);
+        let row = (look - 1) * groups..look * groups;
+        let [x, y] = ego.position;
+        let place = [(x - self.origin[0]) as f32, (y - self.origin[1]) as f32];
+        let room = (diagonal(ego) + margin.closing_time * ego.speed.abs()) as f32;
+        for (group, spots) in self.spots.get(row).unwrap_or(&[]).iter().enumerate() {
+            let near = spots.near(place, room);
+            if near == [false; GROUP] {
                 continue;
             }
-            let mut found = margin.proximity(ego, pose);
-            found.cost *= track.weight;
-            if found.cost > 0.0 && worst.is_none_or(|(known, _)| found.cost > known.cost) {
-                worst = Some((found, track.hazard));
+            for slot in (0..GROUP).filter(|slot| near[*slot]) {
+                let track = group * GROUP + slot;
+                let (pose, track) = (&self.poses[(look - 1) * width + track], &self.tracks[track]);
+                if track.is_believed(ego, pose) {
+                    closest.see(track, margin.proximity(ego, pose));
+                }
             }
         }
-        worst
+        closest
     }
 
-    /// Adds the tracks of one car.
+    /// Notes all poses in short.
+    fn note_spots(&mut self, margin: &Margin) {
+        self.spots.clear();
+        let fixed = margin.along.max(margin.across) + ROUNDING;
+        for row in self.poses.chunks_exact(self.tracks.len().max(1)) {
+            self.spots.extend(row.chunks(GROUP).map(|group| {
+                let mut spots = Spots::NOWHERE;
+                for (slot, pose) in group.iter().enumerate() {
+                    spots.x[slot] = (pose.position[0] - self.origin[0]) as f32;
+                    spots.y[slot] = (pose.position[1] - self.origin[1]) as f32;
+                    let reach = diagonal(pose) + fixed + margin.closing_time * pose.speed.abs();
+                    spots.reach[slot] = reach as f32;
+                }
+                spots
+            }));
+        }
+    }
+
+    /// Adds the tracks of one car, which is a member of the flow.
+    #[expect(clippy::too_many_arguments, reason = "what a car is, and what is known around it")]
     fn add_car(
         &mut self,
-        hazard: Hazard,
+        car: usize,
+        member: usize,
         body: &Body,
         ego: &Body,
-        manner: Manner<'_>,
+        habits: &Habits,
         task: &Task,
         map: &Roadmap,
     ) {
         let network = &task.network;
+        let hazard = Hazard::Car(car);
         let here = Way::of(body);
         if body.crashed {
-            return self.add(hazard, Habit::Slide, Counts::Everywhere, 1.0, here);
+            return self.add(hazard, member, Habit::Slide, Counts::Everywhere, 1.0, here);
         }
         if follows(body, ego) {
             // Whatever the ego does there, that driver sees it and has to keep its distance; only
             // if even braking cannot, the ego had better move on.
-            return self.add(hazard, Habit::Yield, Counts::Everywhere, 1.0, here);
+            return self.add(hazard, member, Habit::Yield, Counts::Everywhere, 1.0, here);
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
+        let who = Who { hazard, member, speed: body.speed, is_behind };
         let limit = network.lane(body.lane).speed_limit;
-        let fastest =
-            if manner.habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
-        let span = self.looks as f64 * self.look_time;
+        let fastest = if habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
+        let span = self.looks.span();
         for turn in 0..here.turns(fastest * span, network, map) {
-            self.add_way(hazard, body, is_behind, manner, here.turning(turn), network);
+            self.add_way(who, here.turning(turn), habits, network);
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
-            let way = Way::onto(lane, body, network);
-            self.add_way(hazard, body, is_behind, manner, way, network);
+            self.add_way(who, Way::onto(lane, body, network), habits, network);
         }
         if !is_behind && map.runs_out(body.lane) {
             // It moves over when it finds a gap, and the later the slower it has become.
             let way = announced.map_or(here, |lane| Way::onto(lane, body, network));
-            self.add(hazard, Habit::RunOut, Counts::NotBehind, 1.0, way);
+            self.add(hazard, member, Habit::RunOut, Counts::NotBehind, 1.0, way);
+        }
+        if distance(body, ego) > SIDE_STEP_REACH {
+            return;
         }
         for lane in [network.left_of(body.lane), network.right_of(body.lane)].into_iter().flatten()
         {
-            let may = Some(lane) != announced
-                && distance(body, ego) < SIDE_STEP_REACH
-                && network.lane(lane).is_reachable_from(body.position)
-                && !sees_on(task, lane, ego);
-            if may {
-                let way = Way::onto(lane, body, network);
-                self.add(hazard, Habit::Cruise, Counts::NotBehind, manner.habits.weight, way);
-            }
+            // Whether it thinks of it now or in a moment is not seen from outside.
+            let thoughts = [0.0, SECOND_THOUGHT]
+                .map(|later| self.flow.temptation(body, car, lane, later, network));
+            let mut thoughts = thoughts.iter().flatten();
+            let weight = if Some(lane) == announced {
+                0.0
+            } else if thoughts.clone().any(|thought| thought.is_usual()) {
+                habits.expected
+            } else if thoughts.any(|thought| thought.is_eager()) {
+                habits.unlikely
+            } else {
+                0.0
+            };
+            let way = Way::onto(lane, body, network);
+            self.add(hazard, member, Habit::Cruise, Counts::NotBehind, weight, way);
+            self.add(hazard, member, Habit::Flow, Counts::NotBehind, weight, way);
         }
     }
 
     /// Adds one way, driven with every habit that makes sense from there.
-    fn add_way(
-        &mut self,
-        hazard: Hazard,
-        body: &Body,
-        is_behind: bool,
-        manner: Manner<'_>,
-        way: Way,
-        network: &Network,
-    ) {
+    fn add_way(&mut self, who: Who, way: Way, habits: &Habits, network: &Network) {
+        let Who { hazard, member, speed, is_behind } = who;
+        let mut add = |habit, counts, weight| self.add(hazard, member, habit, counts, weight, way);
         if is_behind {
             // It may pass, and as long as it has not, it brakes for whoever moves in front of it.
-            self.add(hazard, Habit::Cruise, Counts::NotBehind, 1.0, way);
-            self.add(hazard, Habit::Yield, Counts::Behind, 1.0, way);
+            add(Habit::Cruise, Counts::NotBehind, 1.0);
+            add(Habit::Yield, Counts::Behind, 1.0);
             return;
         }
         let limit = way.speed_limit(network);
-        self.add(hazard, Habit::Cruise, Counts::Everywhere, 1.0, way);
-        if body.speed > limit {
-            self.add(hazard, Habit::Comply, Counts::Everywhere, 1.0, way);
+        add(Habit::Cruise, Counts::Everywhere, 1.0);
+        if speed > limit {
+            add(Habit::Comply, Counts::Everywhere, 1.0);
         }
-        if body.speed > 0.0 {
-            self.add(hazard, Habit::SlowDown, Counts::NotBehind, 1.0, way);
-            self.add(hazard, Habit::Brake, Counts::NotBehind, manner.brake_weight, way);
+        if speed > 0.0 {
+            add(Habit::Flow, Counts::NotBehind, habits.expected);
+            add(Habit::SlowDown, Counts::NotBehind, if habits.slow_down > 0.0 { 1.0 } else { 0.0 });
+            add(Habit::Brake, Counts::NotBehind, habits.unlikely);
         }
-        if manner.habits.pull_away > 0.0 && body.speed < limit {
-            self.add(hazard, Habit::PullAway, Counts::NotBehind, manner.habits.weight, way);
+        if habits.pull_away > 0.0 && speed < limit {
+            add(Habit::PullAway, Counts::NotBehind, habits.unlikely);
         }
     }
 
-    fn add(&mut self, hazard: Hazard, habit: Habit, counts: Counts, weight: f64, way: Way) {
+    /// Adds a track, unless it weighs nothing.
+    fn add(
+        &mut self,
+        hazard: Hazard,
+        member: usize,
+        habit: Habit,
+        counts: Counts,
+        weight: f64,
+        way: Way,
+    ) {
         if weight > 0.0 {
-            self.tracks.push(Track { hazard, habit, counts, weight, way });
+            self.tracks.push(Track { hazard, member, habit, counts, weight, way });
         }
     }
 
     /// Drives every track to the horizon and notes its poses.
     fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
         let width = self.tracks.len();
-        let centring = centring(self.look_time);
+        let Looks { stride, early, .. } = self.looks;
+        let centrings = [1.0, 2.0].map(|strides| centring(strides * self.looks.stride_time()));
         for place in 0..width {
-            let Track { hazard, habit, way, .. } = self.tracks[place];
+            let Track { hazard, member, habit, way, .. } = self.tracks[place];
             let body = match hazard {
                 Hazard::Car(car) => &scene.others[car],
                 Hazard::Obstacle(obstacle) => &scene.obstacles[obstacle],
@@ -242,35 +321,55 @@ impl Forecast {
             };
             if place == 0 {
                 // Any pose will do here: every one of them is overwritten below.
-                self.poses.resize(width * self.looks, Pose::of(body));
+                self.poses.resize(width * self.looks.count(), Pose::of(body));
             }
             let half_size = [body.length / 2.0, body.width / 2.0];
             let limit = way.speed_limit(network);
             let mut way = way;
-            let mut speed = body.speed;
-            for look in 0..self.looks {
-                let time = (look + 1) as f64 * self.look_time;
-                let before = speed;
-                speed = habit.speed_after(body.speed, time, limit, habits);
-                way.go(self.look_time * (before + speed) / 2.0, centring, network, map);
-                self.poses[look * width + place] = way.pose(speed, half_size, network);
+            let (mut time, mut speed) = (0.0, body.speed);
+            for look in 1..=self.looks.count() {
+                let (earlier, before) = (time, speed);
+                time = self.looks.time(look);
+                speed = match habit {
+                    Habit::Flow => self.flow.speed(member, self.looks.strides(look)),
+                    _ => habit.speed_after(body.speed, time, limit, habits),
+                };
+                let centring = centrings[usize::from(look > early / stride)];
+                way.go((time - earlier) * (before + speed) / 2.0, centring, network, map);
+                self.poses[(look - 1) * width + place] = way.pose(speed, half_size, network);
             }
         }
     }
 }
 
-impl<'a> Manner<'a> {
-    /// A hard braking is unlikely, unless the car has somebody right ahead of it: whoever follows
-    /// that closely is about to open the gap, and does so as hard as it can.
-    fn of(scene: &Scene, body: &Body, habits: &'a Habits) -> Manner<'a> {
-        let wanted = CROWDED * body.speed + body.length;
-        let is_close = |other: &Body| {
-            let ahead = other.along - body.along;
-            other.lane == body.lane && ahead > 0.0 && ahead < wanted
-        };
-        // Where nothing unlikely is thought of, others are not watched that closely.
-        let crowded = habits.weight > 0.0 && scene.others.iter().any(is_close);
-        Manner { habits, brake_weight: if crowded { 1.0 } else { habits.weight } }
+impl Closest {
+    #[inline]
+    fn see(&mut self, track: &Track, mut found: Proximity) {
+        found.cost *= track.weight;
+        if track.weight >= LIKELY {
+            self.likely = self.likely.max(found.cost);
+        }
+        if found.cost > 0.0 && self.any.is_none_or(|(known, _)| found.cost > known.cost) {
+            self.any = Some((found, track.hazard));
+        }
+    }
+}
+
+impl Spots {
+    /// A group without anybody.
+    const NOWHERE: Spots =
+        Spots { x: [f32::INFINITY; GROUP], y: [0.0; GROUP], reach: [0.0; GROUP] };
+
+    /// Which of the group are near enough to an ego to be looked at closely. Those that cannot be
+    /// told, for a NaN, are.
+    #[inline]
+    fn near(&self, [x, y]: [f32; 2], room: f32) -> [bool; GROUP] {
+        std::array::from_fn(|slot| {
+            let (dx, dy) = (self.x[slot] - x, self.y[slot] - y);
+            let reach = self.reach[slot] + room;
+            let is_far = dx * dx + dy * dy > reach * reach;
+            !is_far
+        })
     }
 }
 
@@ -309,15 +408,6 @@ fn follows(body: &Body, ego: &Body) -> bool {
     let [dx, dy] = [body.position[0] - ego.position[0], body.position[1] - ego.position[1]];
     let beside = (ego.cos * dy - ego.sin * dx).abs();
     beside < (body.width + ego.width) / 2.0 && is_behind(&Pose::of(ego), &Pose::of(body))
-}
-
-/// Whether a driver who thinks of moving to a lane sees the ego there, and so will look out for it.
-fn sees_on(task: &Task, lane: LaneId, ego: &Body) -> bool {
-    let network = &task.network;
-    let looked_at = network.connected_lanes(lane);
-    let looked_at =
-        if task.connected_lanes { looked_at } else { looked_at.get(..1).unwrap_or(&[]) };
-    looked_at.iter().any(|(seen, _)| network.lane(*seen).sees(ego.position).is_some())
 }
 
 /// Distance between two centres \[m\].

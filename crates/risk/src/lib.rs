@@ -27,7 +27,7 @@
 //!
 //! - [`model`]: the main flow. Start there.
 //! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
-//!   car gets on, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
+//!   car gets on, `traffic`, how cars keep their distance, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
 //! - [`spec`]: all numbers, for each task.
 //!
 //! # What is absent on purpose
@@ -36,11 +36,13 @@
 //! randomness and clocks.
 
 mod forecast;
+mod looks;
 pub mod model;
 mod pilot;
 pub mod proximity;
 mod roadmap;
 pub mod spec;
+mod traffic;
 mod way;
 
 pub use forecast::Hazard;

@@ -9,12 +9,16 @@
 //! ```
 //!
 //! so that 0 means: nothing comes near now, and a way out remains. What lies beyond the coming
-//! decision fades with time ([`RiskSpec::fade`]), since it can still be averted; what takes an
-//! unlikely habit of another driver weighs less ([`Habits::weight`](crate::Habits::weight)). Both
-//! keep the costs of bad actions apart, so that the least of them is the one to take.
+//! decision fades with time ([`RiskSpec::fade`]), since it can still be averted.
 //!
-//! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into an overlap in
-//! the coming decision costs 1; a scene without an ego costs 1 throughout; the same scene costs the
+//! What takes an unlikely habit of another driver weighs less
+//! ([`Habits::unlikely`](crate::Habits::unlikely)), and counts only as far as it can be **avoided**:
+//! by how much an action is worse than the best one. A sudden braking that would end badly whatever
+//! the ego does is no reason to refuse any action, nor to prefer one. What is likely counts in
+//! full, avoidable or not, so that a scene without a way out says so.
+//!
+//! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into a likely overlap
+//! in the coming decision costs 1, weighed if it is only expected; a scene without an ego costs 1 throughout; the same scene costs the
 //! same, bit for bit; nothing is allocated once the busiest scene has been seen.
 //!
 //! **Absent on purpose:** other drivers' plans, timers and parameters, which a [`Scene`] does not
@@ -25,12 +29,14 @@ use std::sync::Arc;
 
 use cpss_highway::action::Controls;
 use cpss_highway::control::obey;
+use cpss_highway::road::LaneId;
 use cpss_highway::scene::Body;
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
-use crate::pilot::{Pilot, predict};
+use crate::looks::Looks;
+use crate::pilot::{Pilot, predict, settle};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Backup, OutOfRange, RiskSpec};
@@ -42,13 +48,14 @@ pub struct RiskModel {
     spec: RiskSpec,
     map: Roadmap,
     pilot: Pilot,
-    /// Frames between two looks.
-    stride: usize,
-    /// Frames until the horizon.
-    frames: usize,
-    /// Steps per look while escaping: fewer than frames where the ego allows it.
-    strides: usize,
+    looks: Looks,
+    /// Whether an escaping ego may be driven in steps longer than a frame.
+    is_coarse: bool,
     forecast: Forecast,
+    /// For each action, the likely part of its cost.
+    likely: Vec<f64>,
+    /// What the ego would aim for after each action judged so far, and what came of it.
+    judged: Vec<(Aim, Worst)>,
     assessment: Assessment,
 }
 
@@ -75,9 +82,15 @@ pub struct Conflict {
     pub clearance: f64,
 }
 
+/// What an ego under meta-actions aims for: all that an action changes about it.
+type Aim = (LaneId, f64);
+
 /// The worst so far of one predicted drive.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Worst {
+    /// Of what is likely.
+    likely: f64,
+    /// Of all, the unlikely included.
     cost: f64,
     conflict: Option<Conflict>,
 }
@@ -85,6 +98,8 @@ struct Worst {
 /// The longest step in which an ego under meta-actions is predicted while escaping \[s\]: its
 /// steering, which closes in on a heading within 0.2 s, has to stay stable.
 const LONGEST_STEP: f64 = 0.17;
+/// The same for an ego that drives straight on: its speed, which closes in within 0.6 s, has to.
+const LONGEST_STRAIGHT_STEP: f64 = 0.34;
 
 impl RiskModel {
     /// A model for a task.
@@ -94,24 +109,21 @@ impl RiskModel {
     /// The first number of the spec that makes no sense.
     pub fn new(task: &Arc<Task>, spec: RiskSpec) -> Result<RiskModel, OutOfRange> {
         spec.check()?;
-        let whole = |time: f64| (time / task.frame_time).round().max(1.0) as usize;
-        let stride = whole(spec.sample_time);
-        // Whole looks, and at least the coming decision.
-        let frames = whole(spec.horizon).max(task.frames).div_ceil(stride) * stride;
+        let even = Looks::new(task, spec.horizon, spec.sample_time, false);
+        let is_coarse = matches!(task.controls, Controls::Meta { .. })
+            && task.frames.is_multiple_of(even.stride)
+            && even.stride_time() > LONGEST_STEP;
+        let looks = Looks::new(task, spec.horizon, spec.sample_time, is_coarse);
         let actions = task.controls.action_count().unwrap_or(0);
-        let look_time = stride as f64 * task.frame_time;
-        let coarse = (look_time / LONGEST_STEP).ceil() as usize;
-        let is_coarse =
-            matches!(task.controls, Controls::Meta { .. }) && task.frames.is_multiple_of(stride);
-        let strides = if is_coarse { coarse.min(stride) } else { stride };
         let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
         Ok(RiskModel {
             map: Roadmap::new(&task.network),
             pilot,
-            stride,
-            frames,
-            strides,
-            forecast: Forecast::new(frames / stride, look_time),
+            looks,
+            is_coarse,
+            forecast: Forecast::new(looks, &spec.habits),
+            likely: Vec::with_capacity(actions),
+            judged: Vec::with_capacity(actions),
             assessment: Assessment {
                 costs: Vec::with_capacity(actions),
                 conflicts: Vec::with_capacity(actions),
@@ -152,11 +164,13 @@ impl RiskModel {
         scene: &Scene,
         actions: impl IntoIterator<Item = Action<'a>>,
     ) -> &Assessment {
+        self.likely.clear();
+        self.judged.clear();
         self.assessment.costs.clear();
         self.assessment.conflicts.clear();
         self.assessment.density = 0.0;
         let start = scene.ego.map(|ego| {
-            self.forecast.look(scene, &ego.body, &self.spec, &self.task, &self.map);
+            self.forecast.look(scene, &ego, &self.spec, &self.task, &self.map);
             self.assessment.density = density(scene, &ego.body, self.spec.reach);
             ego.vehicle()
         });
@@ -166,10 +180,18 @@ impl RiskModel {
                 Some(ego) if self.task.controls.check(action).is_ok() => {
                     self.judge(ego, action, &mut likeliest)
                 }
-                _ => Worst { cost: 1.0, conflict: None },
+                _ => Worst::CERTAIN,
             };
+            self.likely.push(judged.likely);
             self.assessment.costs.push(judged.cost);
             self.assessment.conflicts.push(judged.conflict);
+        }
+        // What no action avoids says nothing about which to take.
+        let unavoidable = self.assessment.costs.iter().copied().fold(1.0, f64::min);
+        let Assessment { costs, conflicts, .. } = &mut self.assessment;
+        for ((cost, conflict), likely) in costs.iter_mut().zip(conflicts).zip(&self.likely) {
+            *cost = likely.max(*cost - unavoidable);
+            *conflict = conflict.filter(|_| *cost > 0.0);
         }
         &self.assessment
     }
@@ -203,45 +225,64 @@ impl RiskModel {
     /// The cost of one action. `likeliest` is the place of the backup to try first, and becomes
     /// that of the one that worked: what saves the ego after one action often does after the next.
     /// The order changes how soon the least cost is found, not the cost.
-    fn judge(&self, start: &Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
+    fn judge(&mut self, start: &Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
         let mut ego = start.clone();
         obey(&self.task, &mut ego, action);
-        let mut now = Worst { cost: 0.0, conflict: None };
-        self.drive(&mut ego, 0..self.task.frames, 1.0, &mut now);
-        let mut best = Worst { cost: f64::INFINITY, conflict: None };
+        if ego.driver == Driver::Raw {
+            return self.judge_order(ego, likeliest);
+        }
+        // At its fastest an ego can only go on, and at the edge of the road too.
+        let aim = (ego.target_lane, ego.target_speed);
+        if let Some((_, known)) = self.judged.iter().find(|(judged, _)| *judged == aim) {
+            return *known;
+        }
+        let found = self.judge_order(ego, likeliest);
+        self.judged.push((aim, found));
+        found
+    }
+
+    /// The cost of an ego that has its orders.
+    fn judge_order(&self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
+        let mut now = Worst::NONE;
+        self.drive(&mut ego, 0..self.task.frames, &Worst::CERTAIN, &mut now);
+        let mut best: Option<Worst> = None;
         let first = *likeliest;
         let places = 0..self.spec.backups.len();
         for place in std::iter::once(first).chain(places.filter(|place| *place != first)) {
-            if now.cost >= 1.0 {
+            if now.likely >= 1.0 {
                 break;
             }
+            let bound = best.unwrap_or(Worst::BEYOND);
             let mut after = now;
-            let backup = self.spec.backups[place];
-            if self.escape(&ego, backup, best.cost, &mut after) && after.cost < best.cost {
-                best = after;
+            if !self.escape(&ego, self.spec.backups[place], &bound, &mut after) {
+                continue;
             }
-            if best.cost <= now.cost {
+            let found = bound.or_better(&after);
+            best = Some(found);
+            if !found.is_worse_than(&now) {
                 *likeliest = place;
                 break;
             }
         }
         // Without any backup that can be carried out, only the coming decision is known.
-        if best.cost.is_finite() { best } else { now }
+        best.unwrap_or(now)
     }
 
     /// Drives on under a backup until the horizon, or until it is no better than `bound`. Returns
     /// whether the backup can be carried out.
-    fn escape(&self, from: &Vehicle, backup: Backup, bound: f64, worst: &mut Worst) -> bool {
+    fn escape(&self, from: &Vehicle, backup: Backup, bound: &Worst, worst: &mut Worst) -> bool {
         let mut ego = from.clone();
         let home = self.task.network.lane_offset(ego.lane);
         let mut frame = self.task.frames;
         let mut step = 0;
-        while frame < self.frames && worst.cost < bound {
+        while frame < self.looks.frames && bound.is_worse_than(worst) {
             if !self.pilot.command(&self.task, &mut ego, backup, step, home) {
                 return false;
             }
-            let until = (frame + self.task.frames).min(self.frames);
-            if self.strides < self.stride {
+            // Later on the orders only repeat, and every other one will do.
+            let decisions = if frame < self.looks.early { 1 } else { 2 };
+            let until = (frame + decisions * self.task.frames).min(self.looks.frames);
+            if self.is_coarse {
                 self.drive_coarsely(&mut ego, frame..until, bound, worst);
             } else {
                 self.drive(&mut ego, frame..until, bound, worst);
@@ -254,14 +295,14 @@ impl RiskModel {
 
     /// Drives the ego over some frames, one by one, and notes the worst look, until it is no better
     /// than `bound`.
-    fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, bound: f64, worst: &mut Worst) {
+    fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, bound: &Worst, worst: &mut Worst) {
         for frame in frames {
-            if worst.cost >= bound {
+            if !bound.is_worse_than(worst) {
                 return;
             }
             predict(&self.task, ego, self.task.frame_time);
-            if (frame + 1).is_multiple_of(self.stride) {
-                self.look(ego, (frame + 1) / self.stride, worst);
+            if (frame + 1).is_multiple_of(self.looks.stride) {
+                self.look(ego, self.looks.until(frame + 1), worst);
             }
         }
     }
@@ -272,16 +313,19 @@ impl RiskModel {
         &self,
         ego: &mut Vehicle,
         frames: Range<usize>,
-        bound: f64,
+        bound: &Worst,
         worst: &mut Worst,
     ) {
-        let dt = self.task.frame_time * self.stride as f64 / self.strides as f64;
-        for look in frames.start / self.stride + 1..=frames.end / self.stride {
-            if worst.cost >= bound {
+        for look in self.looks.until(frames.start) + 1..=self.looks.until(frames.end) {
+            if !bound.is_worse_than(worst) {
                 return;
             }
-            for _ in 0..self.strides {
-                predict(&self.task, ego, dt);
+            let span = self.looks.time(look) - self.looks.time(look - 1);
+            let longest =
+                if settle(&self.task, ego) { LONGEST_STRAIGHT_STEP } else { LONGEST_STEP };
+            let steps = (span / longest).ceil();
+            for _ in 0..steps as usize {
+                predict(&self.task, ego, span / steps);
             }
             self.look(ego, look, worst);
         }
@@ -291,23 +335,35 @@ impl RiskModel {
     #[inline]
     fn look(&self, ego: &Vehicle, look: usize, worst: &mut Worst) {
         let margin = &self.spec.margin;
-        let time = (look * self.stride) as f64 * self.task.frame_time;
-        if let Some((proximity, hazard)) = self.forecast.worst_at(look, &Pose::of_ego(ego), margin)
-        {
-            self.note(proximity, hazard, time, worst);
+        let time = self.looks.time(look);
+        let close = self.forecast.worst_at(look, &Pose::of_ego(ego), margin);
+        if let Some((proximity, hazard)) = close.any {
+            self.note(close.likely, proximity, hazard, time, worst);
         }
         if let Some(distance) = self.edge_distance(ego) {
-            self.note(margin.boundary_proximity(distance), Hazard::Boundary, time, worst);
+            let edge = margin.boundary_proximity(distance);
+            self.note(edge.cost, edge, Hazard::Boundary, time, worst);
         }
     }
 
-    fn note(&self, proximity: Proximity, hazard: Hazard, time: f64, worst: &mut Worst) {
-        let horizon = self.frames as f64 * self.task.frame_time;
-        let later = (time - self.task.decision_time).max(0.0) / horizon;
-        let cost = proximity.cost * (1.0 - self.spec.fade * later);
+    fn note(
+        &self,
+        likely: f64,
+        proximity: Proximity,
+        hazard: Hazard,
+        time: f64,
+        worst: &mut Worst,
+    ) {
+        let decision = self.task.decision_time;
+        let horizon = self.looks.span();
+        // From 0, within the coming decision, to 1 at the horizon.
+        let later = (time - decision).max(0.0) / (horizon - decision).max(self.task.frame_time);
+        let fade = 1.0 - self.spec.fade * later;
+        worst.likely = worst.likely.max(likely * fade);
+        let cost = proximity.cost * fade;
         if cost > worst.cost {
-            let conflict = Conflict { hazard, time, clearance: proximity.clearance };
-            *worst = Worst { cost, conflict: Some(conflict) };
+            worst.cost = cost;
+            worst.conflict = Some(Conflict { hazard, time, clearance: proximity.clearance });
         }
     }
 
@@ -327,6 +383,26 @@ impl RiskModel {
         let left = network.left_of(ego.lane).is_none().then_some(half + ego.across);
         let right = network.right_of(ego.lane).is_none().then_some(half - ego.across);
         left.into_iter().chain(right).min_by(f64::total_cmp)
+    }
+}
+
+impl Worst {
+    const NONE: Worst = Worst { likely: 0.0, cost: 0.0, conflict: None };
+    const CERTAIN: Worst = Worst { likely: 1.0, cost: 1.0, conflict: None };
+    /// Worse than anything that can be found.
+    const BEYOND: Worst = Worst { likely: f64::INFINITY, cost: f64::INFINITY, conflict: None };
+
+    /// Whether this is worse in one way or the other.
+    #[inline]
+    fn is_worse_than(&self, other: &Worst) -> bool {
+        self.likely > other.likely || self.cost > other.cost
+    }
+
+    /// The better of both, in each way by itself: which way out is taken can wait until it is known
+    /// whether the unlikely happens.
+    fn or_better(&self, other: &Worst) -> Worst {
+        let better = if other.cost < self.cost { other } else { self };
+        Worst { likely: self.likely.min(other.likely), ..*better }
     }
 }
 

@@ -8,6 +8,7 @@
 use cpss_highway::action::{Controls, Meta, Pedals};
 use cpss_highway::control::{drive_frame, obey};
 use cpss_highway::driver::{follow_road, hold_speed, steer_along};
+use cpss_highway::lane::Shape;
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Task};
 
@@ -40,6 +41,26 @@ pub(crate) fn predict(task: &Task, ego: &mut Vehicle, dt: f64) {
     ego.advance(dt);
     (ego.along, ego.across) = task.network.lane(lane).local_coordinates(ego.position());
 }
+
+/// Puts an ego that has all but reached the middle of a straight lane right into it, from where on
+/// it drives without trigonometry, and says whether it is there.
+#[inline]
+pub(crate) fn settle(task: &Task, ego: &mut Vehicle) -> bool {
+    let lane = task.network.lane(ego.target_lane);
+    let Shape::Straight { heading, direction: [cos, sin], .. } = lane.shape else { return false };
+    let (along, across) = ego.coordinates_on(ego.target_lane, &task.network);
+    if across.abs() > ALMOST_CENTRED || (ego.heading - heading).abs() > ALMOST_PARALLEL {
+        return false;
+    }
+    let [x, y] = lane.position(along, 0.0);
+    (ego.x, ego.y, ego.heading, ego.cos, ego.sin) = (x, y, heading, cos, sin);
+    (ego.lane, ego.along, ego.across) = (ego.target_lane, along, 0.0);
+    true
+}
+
+/// How far off the middle of a lane an ego may be to count as there \[m\], and at which angle \[rad\].
+const ALMOST_CENTRED: f64 = 0.02;
+const ALMOST_PARALLEL: f64 = 0.004;
 
 /// How much a slip of one counts against an acceleration of one m/s² in choosing a raw action.
 const SLIP_WEIGHT: f64 = 20.0;

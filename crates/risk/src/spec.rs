@@ -34,10 +34,15 @@ pub struct RiskSpec {
 /// What others may do with their pedals, whatever they do now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Habits {
-    /// What a cost is multiplied by if it takes an unlikely habit to come about: a sudden braking,
-    /// a car that pulls away, a lane change that nothing announces. In [0, 1].
-    pub weight: f64,
-    /// How hard a car ahead often slows down \[m/s²\].
+    /// What a cost is multiplied by if it comes about when drivers do what is expected of them: keep
+    /// their distance, and change lane when it pays. In [0, 1].
+    pub expected: f64,
+    /// The same if it takes an unlikely habit: a sudden braking, a car that pulls away, a lane
+    /// change that only an eager driver would make. In [0, 1].
+    pub unlikely: f64,
+    /// The speed that drivers are taken to aim for at least, within the limit \[m/s\].
+    pub wish: f64,
+    /// How hard a car ahead often slows down without a reason \[m/s²\].
     pub slow_down: f64,
     /// How hard it may suddenly brake \[m/s²\].
     pub brake: f64,
@@ -92,20 +97,23 @@ const BRAKE_THEN_LEFT: Backup = Backup::Meta([Meta::Slower, Meta::LaneLeft, Meta
 const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Meta::Slower]);
 
 impl RiskSpec {
-    /// The numbers for a task, chosen on tuning seeds (`examples/shielded.rs`).
+    /// The numbers for a task, chosen on tuning seeds (METHODOLOGY.md).
     pub fn for_task(task: TaskId) -> RiskSpec {
         let spec = RiskSpec {
-            horizon: 5.0,
+            // The ego cannot drive slower than 20 m/s, and closes in on whoever does for that long.
+            horizon: 10.0,
             sample_time: 1.0 / 3.0,
             reach: 150.0,
             agility: 12.0,
-            fade: 0.9,
+            fade: 0.95,
             margin: Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 },
             habits: Habits {
-                weight: 0.5,
-                slow_down: 2.0,
-                brake: 5.0,
-                brake_time: 1.0,
+                expected: 0.8,
+                unlikely: 0.5,
+                wish: 21.0,
+                slow_down: 0.0,
+                brake: 4.0,
+                brake_time: 0.7,
                 yielding_brake: 4.0,
                 yielding_delay: 0.2,
                 pull_away: 0.0,
@@ -123,10 +131,17 @@ impl RiskSpec {
         };
         match task {
             TaskId::HighwayV0 | TaskId::HighwayFastV0 => spec,
-            // Beside a car that has to move over, staying ahead of it is a way out as well. Where the
-            // ramp ends is seen from further off.
+            // Beside a car that has to move over, staying ahead of it is a way out as well. Where roads
+            // join, drivers see each other late, and brake hard.
             TaskId::MergeV0 | TaskId::MergeV1 => RiskSpec {
                 horizon: 6.0,
+                habits: Habits {
+                    expected: 0.6,
+                    wish: 20.0,
+                    brake: 6.0,
+                    brake_time: 1.5,
+                    ..spec.habits
+                },
                 backups: [&spec.backups[..], &[HOLD, GO]].concat(),
                 ..spec
             },
@@ -134,18 +149,33 @@ impl RiskSpec {
                 horizon: 6.0,
                 agility: 20.0,
                 sample_time: 0.2,
-                habits: Habits { weight: 0.3, slow_down: 1.5, pull_away: 2.0, ..spec.habits },
+                fade: 0.75,
+                habits: Habits {
+                    unlikely: 0.3,
+                    wish: 5.0,
+                    slow_down: 1.5,
+                    brake: 5.0,
+                    brake_time: 1.0,
+                    pull_away: 2.0,
+                    ..spec.habits
+                },
                 backups: vec![BRAKE, GO, HOLD],
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
                 horizon: 3.0,
-                fade: 0.5,
+                fade: 0.47,
                 agility: 20.0,
                 sample_time: 0.2,
                 reach: 60.0,
                 // There is no braking for whatever others might do: it would forbid passing them.
-                habits: Habits { weight: 0.0, slow_down: 1.0, ..spec.habits },
+                habits: Habits {
+                    unlikely: 0.0,
+                    wish: 0.0,
+                    slow_down: 1.0,
+                    brake_time: 1.0,
+                    ..spec.habits
+                },
                 backups: [(0, false), (-1, false), (1, false), (0, true)]
                     .map(|(side, brakes)| Backup::Steer { side, brakes })
                     .to_vec(),
@@ -167,7 +197,9 @@ impl RiskSpec {
             ("margin.across", margin.across, false),
             ("margin.closing_time", margin.closing_time, true),
             ("margin.boundary", margin.boundary, false),
-            ("habits.weight", habits.weight, true),
+            ("habits.expected", habits.expected, true),
+            ("habits.unlikely", habits.unlikely, true),
+            ("habits.wish", habits.wish, true),
             ("habits.slow_down", habits.slow_down, true),
             ("habits.brake", habits.brake, true),
             ("habits.brake_time", habits.brake_time, true),
@@ -185,7 +217,8 @@ impl RiskSpec {
         for (field, value, most) in [
             ("horizon", *horizon, 60.0),
             ("fade", *fade, 0.99),
-            ("habits.weight", habits.weight, 1.0),
+            ("habits.expected", habits.expected, 1.0),
+            ("habits.unlikely", habits.unlikely, 1.0),
         ] {
             if value > most {
                 return Err(OutOfRange { field, value });

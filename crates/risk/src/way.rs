@@ -29,6 +29,8 @@ pub(crate) struct Way {
 pub(crate) enum Habit {
     /// As now.
     Cruise,
+    /// As traffic flows, see `traffic`.
+    Flow,
     /// Down to the speed limit.
     Comply,
     /// As drivers often do.
@@ -64,7 +66,8 @@ impl Habit {
     /// The speed after `time` \[s\] of this habit.
     pub(crate) fn speed_after(self, speed: f64, time: f64, limit: f64, habits: &Habits) -> f64 {
         match self {
-            Habit::Cruise => speed,
+            // A flowing car's speed is looked up where the flow is known.
+            Habit::Cruise | Habit::Flow => speed,
             Habit::Comply => (speed - COMPLYING_BRAKE * time).max(limit),
             Habit::SlowDown => slowed(speed, habits.slow_down * time.min(habits.brake_time)),
             Habit::Brake => slowed(speed, habits.brake * time.min(habits.brake_time)),
@@ -145,8 +148,13 @@ impl Way {
     pub(crate) fn pose(&self, speed: f64, half_size: [f64; 2], network: &Network) -> Pose {
         let lane = network.lane(self.lane);
         let position = lane.position(self.along, self.across);
-        let slope = (-CENTRING_RATE * self.across / speed.max(SLOWEST_SLOPE))
-            .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE);
+        // Most cars are in the middle of their lane, and a division is not for nothing.
+        let slope = if self.across == 0.0 {
+            0.0
+        } else {
+            (-CENTRING_RATE * self.across / speed.max(SLOWEST_SLOPE))
+                .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE)
+        };
         let (sin, cos) = match lane.shape {
             // Trigonometry is most of the work here, and most cars drive straight on.
             Shape::Straight { direction: [x, y], .. } if slope == 0.0 => (y, x),
@@ -229,7 +237,9 @@ mod tests {
     #[test]
     fn habits_change_speed_as_they_say() {
         let habits = Habits {
-            weight: 0.5,
+            expected: 0.8,
+            unlikely: 0.5,
+            wish: 0.0,
             slow_down: 2.0,
             brake: 5.0,
             brake_time: 1.0,

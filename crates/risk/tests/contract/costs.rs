@@ -117,7 +117,7 @@ fn a_sudden_braking_is_possible_but_weighs_less() {
     spec.habits.slow_down = 0.0;
     let mut model = RiskModel::new(&stage.task, spec.clone()).unwrap();
     let possible = model.assess(&stage.scene).costs[IDLE];
-    spec.habits.weight = 0.0;
+    spec.habits.unlikely = 0.0;
     let mut trusting = RiskModel::new(&stage.task, spec.clone()).unwrap();
     let none = trusting.assess(&stage.scene).costs[IDLE];
     assert!(none < possible && possible < likely, "{none} {possible} {likely}");
@@ -140,7 +140,10 @@ fn a_car_right_behind_another_is_expected_to_brake() {
 
 #[test]
 fn the_cost_of_standing_cars_never_grows_with_their_distance() {
-    let mut last = f64::INFINITY;
+    // Later looks are two thirds of a second apart, and a cost fades from 1 to 0.05 within nine
+    // seconds: a conflict may be seen one look late, or, between two looks, only as a near miss.
+    const TWO_LOOKS: f64 = 2.0 * 0.95 * 2.0 / 3.0 / 9.0;
+    let mut least = f64::INFINITY;
     let mut seen = Vec::new();
     for distance in 0..160 {
         let mut stage = Stage::new(TaskId::HighwayV0);
@@ -148,11 +151,11 @@ fn the_cost_of_standing_cars_never_grows_with_their_distance() {
             stage.add(6.0 + f64::from(distance), right, 0.0, 0.0);
         }
         let cost = stage.costs()[SLOWER];
-        assert!(cost <= last, "at {distance} m more: {cost} after {last}");
-        last = cost;
+        assert!(cost <= least + TWO_LOOKS, "at {distance} m more: {cost} after {least}");
+        least = least.min(cost);
         seen.push(cost);
     }
-    assert!(seen[0] == 1.0 && last == 0.0);
+    assert_eq!((seen[0], seen[159]), (1.0, 0.0));
 }
 
 #[test]

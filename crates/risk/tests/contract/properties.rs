@@ -2,6 +2,7 @@
 
 use crate::stage::Stage;
 use cpss_highway::TaskId;
+use cpss_risk::RiskModel;
 use proptest::prelude::*;
 
 const TASKS: [TaskId; 4] =
@@ -48,11 +49,19 @@ proptest! {
         prop_assert_eq!(bits(fresh.costs()), bits(used.costs()));
     }
 
+    /// Where nothing is expected of drivers: one more car can keep another from changing lane, and
+    /// what cannot be avoided does not count if it is not likely.
     #[test]
     fn one_more_car_never_makes_an_action_cheaper(which in 0..TASKS.len(), cars in cars()) {
         prop_assume!(!cars.is_empty());
-        let all = stage_with(TASKS[which], &cars).costs();
-        let fewer = stage_with(TASKS[which], &cars[1..]).costs();
+        let costs = |cars: &[Car]| {
+            let mut stage = stage_with(TASKS[which], cars);
+            let mut spec = stage.model.spec().clone();
+            (spec.habits.expected, spec.habits.unlikely) = (0.0, 0.0);
+            stage.model = RiskModel::new(&stage.task, spec).unwrap();
+            stage.costs()
+        };
+        let (all, fewer) = (costs(&cars), costs(&cars[1..]));
         for (more, less) in all.iter().zip(&fewer) {
             prop_assert!(more >= less, "{all:?} {fewer:?}");
         }
@@ -67,4 +76,19 @@ fn a_car_of_nonsense_makes_everything_cost_one() {
         (car.position, car.along, car.across) = ([f64::NAN; 2], f64::NAN, f64::NAN);
         assert!(stage.costs().iter().all(|cost| *cost == 1.0), "{}", id.name());
     }
+}
+
+#[test]
+fn what_no_action_avoids_is_no_reason_to_refuse_one() {
+    // Right behind a row of cars on all lanes, at the ego's slowest speed: if one of them brakes
+    // suddenly, nothing helps. That alone must not make a scene infeasible.
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    stage.place_ego(("0", "1", 1), 100.0, 20.0);
+    for right in [-4.0, 0.0, 4.0, 8.0] {
+        stage.add(8.0, right, 0.0, 20.0);
+    }
+    let costs = stage.costs();
+    let least = costs.iter().copied().fold(1.0, f64::min);
+    assert_eq!(least, 0.0, "{costs:?}");
+    assert!(costs.iter().any(|cost| *cost > 0.0), "and what can be avoided still counts");
 }

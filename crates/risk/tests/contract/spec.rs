@@ -21,7 +21,7 @@ fn unusable_numbers_are_refused_by_name() {
         (|spec| spec.sample_time = f64::NAN, "sample_time"),
         (|spec| spec.margin.along = 0.0, "margin.along"),
         (|spec| spec.margin.closing_time = -0.1, "margin.closing_time"),
-        (|spec| spec.habits.weight = 1.5, "habits.weight"),
+        (|spec| spec.habits.unlikely = 1.5, "habits.unlikely"),
         (|spec| spec.habits.brake = f64::INFINITY, "habits.brake"),
         (|spec| spec.fade = 1.0, "fade"),
         (|spec| spec.backups.clear(), "backups"),
