@@ -264,3 +264,62 @@ impl Unit {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_plan_has_every_arm_and_no_unit_twice() {
+        let units = Plan::default().units();
+        let count = |task: &str, arm: &str| {
+            units.iter().filter(|unit| unit.task == task && unit.arm == arm).count()
+        };
+        for arm in Arm::POLICY_ARMS {
+            assert_eq!(count("highway-v0", &arm.to_string()), 4 * SHIPPED_SEEDS, "{arm}");
+        }
+        // Floors have no policy: once per regime. The intersection has three actions.
+        assert_eq!(count("merge-v0", "random"), 4);
+        assert_eq!(count("merge-v0", "constant:4"), 4);
+        assert_eq!(count("intersection-v0", "constant:2"), 4);
+        assert_eq!(count("intersection-v0", "constant:3"), 0);
+        assert_eq!(count("racetrack-v0", "cpss*0.02"), SHIPPED_SEEDS);
+        let mut names: Vec<String> = units.iter().map(Unit::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), units.len());
+    }
+
+    #[test]
+    fn every_arm_of_a_cell_plays_the_same_seeds_and_none_that_was_tuned_on() {
+        for size in [Size::Quick, Size::Default, Size::Full] {
+            let plan = Plan::sized(size);
+            for unit in plan.units() {
+                assert_eq!(unit.first_seed, FIRST_REPORTING_SEED);
+                assert!(unit.episodes >= 1 && unit.episodes <= plan.episodes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_tells_inputs_apart() {
+        let unit = |task: &str, regime: &str, policy| Unit {
+            task: task.to_owned(),
+            regime: regime.to_owned(),
+            arm: "cpss".to_owned(),
+            policy,
+            first_seed: 0,
+            episodes: 1,
+        };
+        let of = |unit: Unit| unit.fingerprint().unwrap();
+        let one = of(unit("merge-v0", "high", 0));
+        assert_eq!(one, of(unit("merge-v0", "high", 0)));
+        for other in [
+            unit("merge-v0", "high", 1),
+            unit("merge-v0", "mild", 0),
+            unit("highway-v0", "high", 0),
+        ] {
+            assert_ne!(one, of(other));
+        }
+    }
+}

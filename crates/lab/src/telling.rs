@@ -123,3 +123,57 @@ fn choose<'a>(results: &Results<'a>, task: &str) -> Vec<(Why, &'a Unit, u64)> {
         .filter_map(|(why, found)| found.map(|(record, with, _)| (why, &record.unit, with.seed)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three episodes of an arm; which of them failed, and how long each was intervened in.
+    fn record(regime: &str, arm: &str, failed: [bool; 3], longest: [u64; 3]) -> UnitRecord {
+        let unit = Unit {
+            task: "merge-v0".to_owned(),
+            regime: regime.to_owned(),
+            arm: arm.to_owned(),
+            policy: 0,
+            first_seed: 7,
+            episodes: 3,
+        };
+        let episode = |place: usize| EpisodeRecord {
+            seed: 7 + place as u64,
+            crashed: failed[place],
+            longest_intervention: longest[place],
+            ..EpisodeRecord::default()
+        };
+        let episodes = (0..3).map(episode).collect();
+        UnitRecord { unit, fingerprint: String::new(), episodes, refusals: Vec::new() }
+    }
+
+    fn chosen(records: &[UnitRecord]) -> Vec<(Why, String, u64)> {
+        let found = choose(&Results::new(records), "merge-v0");
+        found.into_iter().map(|(why, unit, seed)| (why, unit.regime.clone(), seed)).collect()
+    }
+
+    #[test]
+    fn the_rough_come_first_and_each_reason_has_one() {
+        let records = [
+            record("stationary", "dqn", [true, true, true], [0; 3]),
+            record("stationary", "cpss", [false, true, false], [1, 9, 9]),
+            record("high", "dqn", [false, true, true], [0; 3]),
+            record("high", "cpss", [false, true, false], [1, 2, 3]),
+        ];
+        let expected = [
+            (Why::Saved, "high".to_owned(), 9),
+            (Why::Lost, "high".to_owned(), 8),
+            (Why::LongestIntervention, "stationary".to_owned(), 8),
+        ];
+        assert_eq!(chosen(&records), expected);
+    }
+
+    #[test]
+    fn nothing_to_tell_is_nothing() {
+        let calm =
+            [record("high", "dqn", [false; 3], [0; 3]), record("high", "cpss", [false; 3], [0; 3])];
+        assert!(chosen(&calm).is_empty());
+        assert!(chosen(&calm[..1]).is_empty());
+    }
+}
