@@ -52,7 +52,7 @@ and, while a run is stopped, FILE.checkpoint. The same task, seed and settings g
 again, byte for byte, on the same machine.
 
 Examples:
-  cpss train --env merge-v0 --seed 0 --out merge.safetensors
+  cpss train --env merge-v0
   cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000
   cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000 --resume   (after Ctrl-C)
   cpss train --env racetrack-v0 --seed 1 --out mine.safetensors --settings mine.toml
@@ -68,11 +68,11 @@ pub struct Options {
     #[arg(long)]
     pub env: TaskId,
     /// Training seed: weights, exploration and episodes all follow from it
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Where the policy goes, a .safetensors file
+    /// Where the policy goes, a .safetensors file [default: ENV-SEED.safetensors]
     #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
     /// Environment steps of the whole run, in place of the settings' own number
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
@@ -91,6 +91,14 @@ pub struct Options {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+impl Options {
+    /// Where the policy goes.
+    fn out(&self) -> PathBuf {
+        let named = || format!("{}-{}.safetensors", self.env.name(), self.seed).into();
+        self.out.clone().unwrap_or_else(named)
+    }
 }
 
 /// What came of a run.
@@ -115,7 +123,7 @@ struct Report<'a> {
 /// was stopped: then the message says how to go on.
 pub fn run(options: &Options) -> Result<()> {
     let settings = settings_of(options)?;
-    let files = RunFiles::beside(&options.out)?;
+    let files = RunFiles::beside(&options.out())?;
     let task = policy_task(options.env);
     let mut learner = learner(options, &files, &settings, &task)?;
     let mut journal = Journal::open(&files, &learner.progress())?;
@@ -151,7 +159,7 @@ pub fn run(options: &Options) -> Result<()> {
     let report = Report {
         env: options.env.name(),
         seed: options.seed,
-        out: &options.out,
+        out: &files.policy,
         steps: progress.steps,
         seconds,
         steps_per_second: (progress.steps - first) as f64 / seconds,

@@ -86,6 +86,14 @@ fn a_run_leaves_a_policy_that_says_how_it_was_made() {
 }
 
 #[test]
+fn a_policy_without_a_name_is_called_after_its_task_and_seed() {
+    let place = Place::new();
+    assert!(place.train_well(MERGE).contains("wrote merge-v0-0.safetensors"));
+    place.train_well(&format!("{MERGE} --seed 0 --out named.safetensors"));
+    assert!(place.bytes("merge-v0-0.safetensors") == place.bytes("named.safetensors"));
+}
+
+#[test]
 fn the_same_seed_makes_the_same_file_and_another_does_not() {
     let place = Place::new();
     for (seed, name) in [(0, "a"), (0, "b"), (1, "c")] {
