@@ -19,6 +19,7 @@ use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
 use crate::looks::Looks;
+use crate::pileup::Pile;
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
@@ -47,6 +48,9 @@ pub(crate) struct Forecast {
     spots: Vec<Spots>,
     looks: Looks,
     flow: Flow,
+    /// Where others may run into each other, with the place of one of them.
+    piles: Vec<(Pile, usize)>,
+    pile_weight: f64,
     /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
     near: Vec<usize>,
 }
@@ -113,6 +117,9 @@ const SIDE_STEP_REACH: f64 = 45.0;
 const GROUP: usize = 8;
 /// More than what is lost by measuring spots in single precision \[m\].
 const ROUNDING: f64 = 0.01;
+/// How many piles are kept, and until when they are looked for \[s\].
+const MOST_PILES: usize = 6;
+const LATEST_PILE: f64 = 4.0;
 /// Tracks for which there is room from the start.
 const USUAL_TRACKS: usize = 128;
 
@@ -126,6 +133,8 @@ impl Forecast {
             spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
             looks,
             flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
+            piles: Vec::with_capacity(MOST_PILES),
+            pile_weight: habits.pile_up,
             near: Vec::new(),
         }
     }
@@ -157,6 +166,7 @@ impl Forecast {
         self.origin = ego.body.position;
         self.drive(scene, &spec.habits, &task.network, map);
         self.note_spots(&spec.margin);
+        self.find_piles();
     }
 
     /// How close any track comes to this ego at a look (from 1).
@@ -178,8 +188,13 @@ impl Forecast {
                 let track = group * GROUP + slot;
                 let (pose, track) = (&self.poses[(look - 1) * width + track], &self.tracks[track]);
                 if track.is_believed(ego, pose) {
-                    closest.see(track, margin.proximity(ego, pose));
+                    closest.see(track.weight, track.hazard, margin.proximity(ego, pose));
                 }
+            }
+        }
+        for &(pile, car) in &self.piles {
+            if let Some(pose) = pile.at(self.looks.time(look)) {
+                closest.see(self.pile_weight, Hazard::Car(car), margin.proximity(ego, &pose));
             }
         }
         closest
@@ -200,6 +215,35 @@ impl Forecast {
                 }
                 spots
             }));
+        }
+    }
+
+    /// Finds where cars that go on as they do would run into each other, the nearest in time first.
+    fn find_piles(&mut self) {
+        self.piles.clear();
+        if self.pile_weight == 0.0 {
+            return;
+        }
+        let width = self.tracks.len();
+        let cruises = |place: &usize| self.tracks[*place].habit == Habit::Cruise;
+        for look in 1..=self.looks.count() {
+            let time = self.looks.time(look);
+            let row = &self.poses[(look - 1) * width..look * width];
+            for a in (0..width).filter(cruises) {
+                for b in (a + 1..width).filter(cruises) {
+                    let (first, second) = (self.tracks[a].hazard, self.tracks[b].hazard);
+                    if self.piles.len() == MOST_PILES || time > LATEST_PILE {
+                        return;
+                    }
+                    if let Hazard::Car(car) = first
+                        && first != second
+                        && let Some(pile) = Pile::between(&row[a], &row[b], time)
+                        && !self.piles.iter().any(|(known, _)| known.covers(&pile))
+                    {
+                        self.piles.push((pile, car));
+                    }
+                }
+            }
         }
     }
 
@@ -344,13 +388,13 @@ impl Forecast {
 
 impl Closest {
     #[inline]
-    fn see(&mut self, track: &Track, mut found: Proximity) {
-        found.cost *= track.weight;
-        if track.weight >= LIKELY {
+    fn see(&mut self, weight: f64, hazard: Hazard, mut found: Proximity) {
+        found.cost *= weight;
+        if weight >= LIKELY {
             self.likely = self.likely.max(found.cost);
         }
         if found.cost > 0.0 && self.any.is_none_or(|(known, _)| found.cost > known.cost) {
-            self.any = Some((found, track.hazard));
+            self.any = Some((found, hazard));
         }
     }
 }

@@ -27,7 +27,8 @@
 //!
 //! - [`model`]: the main flow. Start there.
 //! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
-//!   car gets on, `traffic`, how cars keep their distance, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
+//!   car gets on, `traffic`, how cars keep their distance, `pileup`, where they run
+//!   into each other, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
 //! - [`spec`]: all numbers, for each task.
 //!
 //! # What is absent on purpose
@@ -38,6 +39,7 @@
 mod forecast;
 mod looks;
 pub mod model;
+mod pileup;
 mod pilot;
 pub mod proximity;
 mod roadmap;

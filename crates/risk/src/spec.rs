@@ -40,6 +40,8 @@ pub struct Habits {
     /// The same if it takes an unlikely habit: a sudden braking, a car that pulls away, a lane
     /// change that only an eager driver would make. In [0, 1].
     pub unlikely: f64,
+    /// The same if it takes two others who run into each other. In [0, 1]; 0 where roads do not cross.
+    pub pile_up: f64,
     /// The speed that drivers are taken to aim for at least, within the limit \[m/s\].
     pub wish: f64,
     /// How hard a car ahead often slows down without a reason \[m/s²\].
@@ -110,6 +112,7 @@ impl RiskSpec {
             habits: Habits {
                 expected: 0.8,
                 unlikely: 0.5,
+                pile_up: 0.0,
                 wish: 21.0,
                 slow_down: 0.0,
                 brake: 4.0,
@@ -152,6 +155,7 @@ impl RiskSpec {
                 fade: 0.75,
                 habits: Habits {
                     unlikely: 0.3,
+                    pile_up: 0.6,
                     wish: 5.0,
                     slow_down: 1.5,
                     brake: 5.0,
@@ -199,6 +203,7 @@ impl RiskSpec {
             ("margin.boundary", margin.boundary, false),
             ("habits.expected", habits.expected, true),
             ("habits.unlikely", habits.unlikely, true),
+            ("habits.pile_up", habits.pile_up, true),
             ("habits.wish", habits.wish, true),
             ("habits.slow_down", habits.slow_down, true),
             ("habits.brake", habits.brake, true),
@@ -219,6 +224,7 @@ impl RiskSpec {
             ("fade", *fade, 0.99),
             ("habits.expected", habits.expected, 1.0),
             ("habits.unlikely", habits.unlikely, 1.0),
+            ("habits.pile_up", habits.pile_up, 1.0),
         ] {
             if value > most {
                 return Err(OutOfRange { field, value });

@@ -239,6 +239,7 @@ mod tests {
         let habits = Habits {
             expected: 0.8,
             unlikely: 0.5,
+            pile_up: 0.0,
             wish: 0.0,
             slow_down: 2.0,
             brake: 5.0,
