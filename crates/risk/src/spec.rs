@@ -167,7 +167,8 @@ impl RiskSpec {
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
-                horizon: 3.0,
+                // It has no brakes: two cars abreast have to be seen while there is room to weave.
+                horizon: 5.0,
                 fade: 0.47,
                 agility: 20.0,
                 sample_time: 0.2,
