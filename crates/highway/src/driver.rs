@@ -16,7 +16,7 @@ use crate::trig::asin;
 use crate::vehicle::{LENGTH, Vehicle};
 
 /// Gain of the speed controller \[1/s\].
-const SPEED_GAIN: f64 = 1.0 / 0.6;
+pub const SPEED_GAIN: f64 = 1.0 / 0.6;
 /// Gain from heading error to heading rate \[1/s\].
 const HEADING_GAIN: f64 = 1.0 / 0.2;
 /// Gain from lateral error to lateral speed \[1/s\].

@@ -36,7 +36,7 @@ use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
 use crate::looks::Looks;
-use crate::pilot::{Pilot, predict, settle};
+use crate::pilot::{Pilot, predict, roll, settle};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Backup, OutOfRange, RiskSpec};
@@ -98,8 +98,6 @@ struct Worst {
 /// The longest step in which an ego under meta-actions is predicted while escaping \[s\]: its
 /// steering, which closes in on a heading within 0.2 s, has to stay stable.
 const LONGEST_STEP: f64 = 0.17;
-/// The same for an ego that drives straight on: its speed, which closes in within 0.6 s, has to.
-const LONGEST_STRAIGHT_STEP: f64 = 0.34;
 
 impl RiskModel {
     /// A model for a task.
@@ -293,16 +291,20 @@ impl RiskModel {
         true
     }
 
-    /// Drives the ego over some frames, one by one, and notes the worst look, until it is no better
-    /// than `bound`.
+    /// Drives the ego over some frames as the world would, and notes the worst look, until it is no
+    /// better than `bound`.
     fn drive(&self, ego: &mut Vehicle, frames: Range<usize>, bound: &Worst, worst: &mut Worst) {
-        for frame in frames {
-            if !bound.is_worse_than(worst) {
-                return;
+        let Range { start: mut frame, end } = frames;
+        while frame < end && bound.is_worse_than(worst) {
+            let next = (frame + 1).next_multiple_of(self.looks.stride).min(end);
+            if !roll(&self.task, ego, next - frame) {
+                for _ in frame..next {
+                    predict(&self.task, ego, self.task.frame_time);
+                }
             }
-            predict(&self.task, ego, self.task.frame_time);
-            if (frame + 1).is_multiple_of(self.looks.stride) {
-                self.look(ego, self.looks.until(frame + 1), worst);
+            frame = next;
+            if frame.is_multiple_of(self.looks.stride) {
+                self.look(ego, self.looks.until(frame), worst);
             }
         }
     }
@@ -320,12 +322,14 @@ impl RiskModel {
             if !bound.is_worse_than(worst) {
                 return;
             }
-            let span = self.looks.time(look) - self.looks.time(look - 1);
-            let longest =
-                if settle(&self.task, ego) { LONGEST_STRAIGHT_STEP } else { LONGEST_STEP };
-            let steps = (span / longest).ceil();
-            for _ in 0..steps as usize {
-                predict(&self.task, ego, span / steps);
+            let strides = self.looks.strides(look) - self.looks.strides(look - 1);
+            settle(&self.task, ego);
+            if !roll(&self.task, ego, strides * self.looks.stride) {
+                let span = strides as f64 * self.looks.stride_time();
+                let steps = (span / LONGEST_STEP).ceil();
+                for _ in 0..steps as usize {
+                    predict(&self.task, ego, span / steps);
+                }
             }
             self.look(ego, look, worst);
         }

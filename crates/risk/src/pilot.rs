@@ -7,7 +7,7 @@
 
 use cpss_highway::action::{Controls, Meta, Pedals};
 use cpss_highway::control::{drive_frame, obey};
-use cpss_highway::driver::{follow_road, hold_speed, steer_along};
+use cpss_highway::driver::{SPEED_GAIN, follow_road, hold_speed, steer_along};
 use cpss_highway::lane::Shape;
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Task};
@@ -43,18 +43,45 @@ pub(crate) fn predict(task: &Task, ego: &mut Vehicle, dt: f64) {
 }
 
 /// Puts an ego that has all but reached the middle of a straight lane right into it, from where on
-/// it drives without trigonometry, and says whether it is there.
+/// it can [`roll`].
 #[inline]
-pub(crate) fn settle(task: &Task, ego: &mut Vehicle) -> bool {
+pub(crate) fn settle(task: &Task, ego: &mut Vehicle) {
     let lane = task.network.lane(ego.target_lane);
-    let Shape::Straight { heading, direction: [cos, sin], .. } = lane.shape else { return false };
+    let Shape::Straight { heading, direction: [cos, sin], .. } = lane.shape else { return };
     let (along, across) = ego.coordinates_on(ego.target_lane, &task.network);
     if across.abs() > ALMOST_CENTRED || (ego.heading - heading).abs() > ALMOST_PARALLEL {
-        return false;
+        return;
     }
     let [x, y] = lane.position(along, 0.0);
     (ego.x, ego.y, ego.heading, ego.cos, ego.sin) = (x, y, heading, cos, sin);
     (ego.lane, ego.along, ego.across) = (ego.target_lane, along, 0.0);
+}
+
+/// Drives an ego that goes dead straight over some frames at once, and says whether it could. It
+/// closes in on the speed it aims for by the same share in every frame, so the way is a geometric
+/// series, and the same as frame by frame but for rounding.
+#[inline]
+pub(crate) fn roll(task: &Task, ego: &mut Vehicle, frames: usize) -> bool {
+    let lane = task.network.lane(ego.target_lane);
+    let Shape::Straight { heading, direction: [cos, sin], .. } = lane.shape else { return false };
+    let [slowest, fastest] = ego.speed_range;
+    let is_straight =
+        ego.lane == ego.target_lane && ego.across == 0.0 && ego.heading == heading && !ego.crashed;
+    if !is_straight || ego.driver == Driver::Raw || !(slowest..=fastest).contains(&ego.speed) {
+        return false;
+    }
+    let closing = SPEED_GAIN * task.frame_time;
+    let left = (1.0 - closing).powi(frames as i32);
+    let surplus = ego.speed - ego.target_speed;
+    let distance =
+        task.frame_time * (frames as f64 * ego.target_speed + surplus * (1.0 - left) / closing);
+    if lane.is_after_end(ego.along.max(ego.along + distance)) {
+        return false;
+    }
+    (ego.x, ego.y) = (ego.x + distance * cos, ego.y + distance * sin);
+    ego.along += distance;
+    ego.speed = ego.target_speed + surplus * left;
+    (ego.slip_sin, ego.slip_cos) = (0.0, 1.0);
     true
 }
 
@@ -182,5 +209,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rolling_is_driving_frame_by_frame() {
+        for id in [TaskId::HighwayV0, TaskId::MergeV0] {
+            let task = Task::with_defaults(id);
+            let mut rolling = World::new(task.clone(), 3).ego().clone();
+            let mut driving = rolling.clone();
+            for (target_speed, frames) in [(20.0, 5), (30.0, 15), (25.0, 1)] {
+                rolling.target_speed = target_speed;
+                driving.target_speed = target_speed;
+                assert!(roll(&task, &mut rolling, frames), "{}", id.name());
+                for _ in 0..frames {
+                    predict(&task, &mut driving, task.frame_time);
+                }
+                for (rolled, driven) in [
+                    (rolling.x, driving.x),
+                    (rolling.y, driving.y),
+                    (rolling.speed, driving.speed),
+                    (rolling.along, driving.along),
+                ] {
+                    assert!((rolled - driven).abs() < 1e-9, "{}: {rolled} {driven}", id.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lane_change_and_the_end_of_a_lane_are_not_rolled_over() {
+        let task = Task::with_defaults(TaskId::MergeV0);
+        let ego = World::new(task.clone(), 3).ego().clone();
+        let mut changing = ego.clone();
+        changing.target_lane = task.network.left_of(ego.lane).unwrap();
+        assert!(!roll(&task, &mut changing, 5));
+        let mut leaving = ego;
+        assert!(!roll(&task, &mut leaving, 1_000));
     }
 }

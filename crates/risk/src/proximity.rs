@@ -38,7 +38,8 @@ pub struct Margin {
 pub struct Proximity {
     /// From 0, beyond the margin, to 1, touching.
     pub cost: f64,
-    /// The widest gap that an axis shows \[m\]; negative for an overlap, by how deep it is.
+    /// The widest gap that an axis shows \[m\], or, beyond the margin, one that is wide enough;
+    /// negative for an overlap, by how deep it is.
     pub clearance: f64,
 }
 
@@ -79,6 +80,10 @@ impl Margin {
             velocity[0],
             el + ol * abs_cos + ow * abs_sin,
         );
+        if best.ratio >= 1.0 {
+            // Far enough ahead or behind is far enough.
+            return Proximity { cost: 0.0, clearance: best.clearance };
+        }
         best.see(
             self.across,
             self.closing_time,
