@@ -1,9 +1,12 @@
 //! How fast is it here?
 //!
 //! `cpss bench` drives every task with random actions in batches of 64 worlds per thread: on one
-//! thread, then on all. Resets take their time but do not count as decisions. Then it times the shield, decision by decision (the clock's own
-//! cost included), and the learner's gradient step. Timings differ from machine to machine and
-//! from minute to minute: compare them within a run.
+//! thread, then on all. Resets take their time but do not count as decisions. Then it times the
+//! shield, decision by decision (the clock's own cost included), alone and in episodes
+//! (`shielded`), and the learner's gradient step. Timings differ from machine to machine and from
+//! minute to minute: compare them within a run.
+
+pub mod shielded;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,6 +18,9 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId};
 use cpss_shield::{Shield, ShieldSpec, Situation};
 use serde::Serialize;
+
+use crate::policy::SHIPPED_TASKS;
+use shielded::ShieldedReport;
 
 /// Worlds in a batch, for each thread.
 const WORLDS_PER_THREAD: usize = 64;
@@ -47,15 +53,17 @@ pub struct Report {
     pub threads: usize,
     /// Throughput of each task.
     pub tasks: BTreeMap<&'static str, TaskReport>,
-    /// Latency of the shield.
-    pub shield: ShieldReport,
+    /// How long the shield takes for one decision with five actions, and its settlement.
+    pub shield: Percentiles,
+    /// What the shield costs in the episodes of each task that has a policy.
+    pub shielded: BTreeMap<&'static str, ShieldedReport>,
     /// DQN updates per second: a 25-256-256-5 network, batch 32, one thread.
     pub gradient_steps_per_second: f64,
 }
 
-/// How long the shield takes for one decision with five actions, and its settlement.
-#[derive(Debug, Serialize)]
-pub struct ShieldReport {
+/// How long something takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Percentiles {
     /// Half of all decisions take at most this long \[ns\].
     pub p50_ns: u64,
     /// 99 of 100 do \[ns\].
@@ -97,12 +105,18 @@ pub fn run(options: &Options) -> Result<()> {
             },
         );
     }
+    let mut shielded = BTreeMap::new();
+    for &id in SHIPPED_TASKS.iter().filter(|id| tasks.contains_key(id.name())) {
+        eprintln!("measuring {} under the shield ...", id.name());
+        shielded.insert(id.name(), shielded::measure(id, options.seconds)?);
+    }
     eprintln!("measuring the shield and the learner ...");
     let update = cpss_dqn::measure_update(Duration::from_secs_f64(options.seconds));
     let report = Report {
         threads,
         tasks,
         shield: shield_latency(options.seconds)?,
+        shielded,
         gradient_steps_per_second: 1e6 / update.median_us,
     };
     if options.json {
@@ -117,15 +131,20 @@ pub fn run(options: &Options) -> Result<()> {
                 task.vehicle_updates_per_second
             );
         }
-        let ShieldReport { p50_ns, p99_ns, p999_ns } = report.shield;
-        println!("shield decision: p50 {p50_ns} ns, p99 {p99_ns} ns, p99.9 {p999_ns} ns");
+        for (name, task) in &report.shielded {
+            println!(
+                "{name} with its policy: {:.0} steps/s, under the shield {:.0}; a whole decision: {}",
+                task.unshielded_steps_per_second, task.steps_per_second, task.decision
+            );
+        }
+        println!("shield alone, a decision: {}", report.shield);
         println!("DQN updates/s: {:.0}", report.gradient_steps_per_second);
     }
     Ok(())
 }
 
 /// Times single decisions on costs that make the shield admit, replace and give in by turns.
-fn shield_latency(seconds: f64) -> Result<ShieldReport> {
+fn shield_latency(seconds: f64) -> Result<Percentiles> {
     let mut shield = Shield::new(ShieldSpec::new(5.0, 1000)).map_err(|e| anyhow!("{e}"))?;
     let mut random = Generator::seeded(1);
     let mut times = Vec::new();
@@ -147,9 +166,21 @@ fn shield_latency(seconds: f64) -> Result<ShieldReport> {
         }
         std::hint::black_box(shield.reset());
     }
+    Ok(percentiles(&mut times))
+}
+
+/// Percentiles of some times, of which there is at least one.
+fn percentiles(times: &mut [u64]) -> Percentiles {
     times.sort_unstable();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    Ok(ShieldReport { p50_ns: at(0.5), p99_ns: at(0.99), p999_ns: at(0.999) })
+    Percentiles { p50_ns: at(0.5), p99_ns: at(0.99), p999_ns: at(0.999) }
+}
+
+impl std::fmt::Display for Percentiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Percentiles { p50_ns, p99_ns, p999_ns } = self;
+        write!(f, "p50 {p50_ns} ns, p99 {p99_ns} ns, p99.9 {p999_ns} ns")
+    }
 }
 
 /// Steps and vehicle updates per second of a batch under random actions.
