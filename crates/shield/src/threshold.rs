@@ -10,8 +10,10 @@
 //! The cap is ours. Without it, budget that was saved lets `tau` grow as the horizon comes near,
 //! until on the last decisions even a predicted collision, cost 1, would be admissible.
 //!
-//! **Invariants:** `0 <= tau <= tau_cap < 1`; an unusable cost is never admitted; a refused cost
-//! has exactly one [`Reason`], the outermost limit that refuses it.
+//! **Invariants:** `0 <= tau <= tau_cap < 1` and `tau <= tau_budget`, in IEEE double with the
+//! product's rounding (`proofs/threshold_below_cap.smt2`); whatever the gain, no cost above either
+//! limit is admitted (`proofs/threshold_fails_closed.smt2`); an unusable cost is never admitted; a
+//! refused cost has exactly one [`Reason`], the outermost limit that refuses it.
 
 use crate::{Context, GainSpec, Ledger, Reason, usable};
 
@@ -42,7 +44,7 @@ impl Threshold {
             None => 0.0,
         };
         Threshold {
-            tau: smaller(tau_cap, tau_budget) * gain,
+            tau: tightened(smaller(tau_cap, tau_budget), gain),
             tau_cap,
             tau_budget,
             gain,
@@ -102,16 +104,27 @@ impl Threshold {
     }
 }
 
-/// The smaller of cap and projection.
+/// The limit times the gain, and never above the limit.
+///
+/// For a gain of at most 1 the comparison changes no number, as rounding keeps order. It is there
+/// so that nothing depends on that: a gain above 1, by whatever slip, would not loosen the limit.
+fn tightened(limit: f64, gain: f64) -> f64 {
+    smaller(limit, limit * gain)
+}
+
+/// The smaller of two numbers, or the second if they have no order.
 ///
 /// Not `f64::min`, which would turn a projection that is NaN into the cap, and so fail open. No
-/// ledger projects a NaN today; if one ever did, the threshold would be NaN and admit nothing.
-fn smaller(tau_cap: f64, tau_budget: f64) -> f64 {
-    if tau_cap <= tau_budget { tau_cap } else { tau_budget }
+/// ledger projects a NaN today; if one ever did, the threshold would be NaN and admit nothing. Nor
+/// would a gain that is NaN: its product is the second of the two.
+fn smaller(first: f64, second: f64) -> f64 {
+    if first <= second { first } else { second }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -121,16 +134,39 @@ mod tests {
         assert_eq!(smaller(0.5, f64::INFINITY), 0.5);
     }
 
+    fn of(tau_budget: f64, gain: f64) -> Threshold {
+        let tau = tightened(smaller(0.5, tau_budget), gain);
+        Threshold { tau, tau_cap: 0.5, tau_budget, gain, closed: false, spent: false }
+    }
+
     #[test]
     fn regression_a_projection_that_is_nan_admits_nothing() {
-        let threshold = Threshold {
-            tau: smaller(0.5, f64::NAN),
-            tau_cap: 0.5,
-            tau_budget: f64::NAN,
-            gain: 1.0,
-            closed: false,
-            spent: false,
-        };
+        let threshold = of(f64::NAN, 1.0);
         assert!(!threshold.admits(0.0) && !threshold.admits(0.4));
+    }
+
+    #[test]
+    fn a_gain_that_makes_no_sense_never_loosens() {
+        for gain in [1.5, f64::MAX, f64::INFINITY] {
+            assert_eq!(of(0.25, gain).tau(), 0.25);
+        }
+        for gain in [f64::NAN, -1.0, f64::NEG_INFINITY] {
+            assert!(!of(0.25, gain).admits(0.0));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// Every double from 0 to the largest, as limit; every one from 0 to 1, as gain: the
+        /// comparison in [`tightened`] decides nothing, not even among the subnormals.
+        #[test]
+        fn for_a_gain_of_at_most_one_the_product_is_the_threshold(
+            limit in 0..=f64::MAX.to_bits(),
+            gain in 0..=1f64.to_bits(),
+        ) {
+            let (limit, gain) = (f64::from_bits(limit), f64::from_bits(gain));
+            prop_assert_eq!(tightened(limit, gain).to_bits(), (limit * gain).to_bits());
+        }
     }
 }
