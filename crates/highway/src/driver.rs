@@ -18,9 +18,9 @@ use crate::vehicle::{LENGTH, Vehicle};
 /// Gain of the speed controller \[1/s\].
 pub const SPEED_GAIN: f64 = 1.0 / 0.6;
 /// Gain from heading error to heading rate \[1/s\].
-const HEADING_GAIN: f64 = 1.0 / 0.2;
+pub const HEADING_GAIN: f64 = 1.0 / 0.2;
 /// Gain from lateral error to lateral speed \[1/s\].
-const LATERAL_GAIN: f64 = 1.0 / 0.6;
+pub const LATERAL_GAIN: f64 = 1.0 / 0.6;
 /// How far ahead in time the lane's heading is looked up \[s\].
 const PURSUIT_TIME: f64 = 0.5 * 0.2;
 /// Tangent of the slip angle at the steering limit of 60 degrees: half of tan(60°).

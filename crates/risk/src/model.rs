@@ -36,7 +36,7 @@ use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
 use crate::looks::Looks;
-use crate::pilot::{Pilot, predict, roll, settle};
+use crate::pilot::{Pilot, close_in, predict, roll, settle};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Backup, OutOfRange, RiskSpec};
@@ -327,8 +327,11 @@ impl RiskModel {
             if !roll(&self.task, ego, strides * self.looks.stride) {
                 let span = strides as f64 * self.looks.stride_time();
                 let steps = (span / LONGEST_STEP).ceil();
-                for _ in 0..steps as usize {
-                    predict(&self.task, ego, span / steps);
+                let dt = span / steps;
+                if !close_in(&self.task, ego, dt, steps as usize) {
+                    for _ in 0..steps as usize {
+                        predict(&self.task, ego, dt);
+                    }
                 }
             }
             self.look(ego, look, worst);

@@ -7,9 +7,11 @@
 
 use cpss_highway::action::{Controls, Meta, Pedals};
 use cpss_highway::control::{drive_frame, obey};
-use cpss_highway::driver::{SPEED_GAIN, follow_road, hold_speed, steer_along};
+use cpss_highway::driver::{
+    HEADING_GAIN, LATERAL_GAIN, SPEED_GAIN, follow_road, hold_speed, steer_along,
+};
 use cpss_highway::lane::Shape;
-use cpss_highway::vehicle::{Driver, Vehicle};
+use cpss_highway::vehicle::{Driver, LENGTH, Vehicle};
 use cpss_highway::{Action, Task};
 
 use crate::spec::Backup;
@@ -40,6 +42,63 @@ pub(crate) fn predict(task: &Task, ego: &mut Vehicle, dt: f64) {
     hold_speed(ego);
     ego.advance(dt);
     (ego.along, ego.across) = task.network.lane(lane).local_coordinates(ego.position());
+}
+
+/// The same for an ego that closes in on the middle of a straight lane at a small angle, many times
+/// cheaper: in the lane's own coordinates, with the first terms of sine, cosine and arcsine. Says
+/// whether it could.
+#[inline]
+pub(crate) fn close_in(task: &Task, ego: &mut Vehicle, dt: f64, steps: usize) -> bool {
+    let lane = task.network.lane(ego.target_lane);
+    let Shape::Straight { heading, direction: [cos, sin], .. } = lane.shape else { return false };
+    let (mut along, mut across) = ego.coordinates_on(ego.target_lane, &task.network);
+    let mut angle = ego.heading - heading;
+    let mut speed = ego.speed;
+    let reach = ego.speed.max(ego.target_speed) * dt * steps as f64;
+    if angle.abs() > SMALL_ANGLE
+        || speed < LEAST_CLOSING_SPEED
+        || ego.target_speed < LEAST_CLOSING_SPEED
+        || lane.is_after_end(along + reach)
+    {
+        return false;
+    }
+    for _ in 0..steps {
+        let approach = arcsine((-LATERAL_GAIN * across / speed).clamp(-SMALL_ANGLE, SMALL_ANGLE));
+        let turning = HEADING_GAIN * (approach - angle);
+        let slip = (LENGTH / 2.0 / speed * turning).clamp(-SMALL_ANGLE, SMALL_ANGLE);
+        let (course_sin, course_cos) = small_sin_cos(angle + arcsine(slip));
+        along += speed * course_cos * dt;
+        across += speed * course_sin * dt;
+        angle += speed * slip / (LENGTH / 2.0) * dt;
+        speed += SPEED_GAIN * (ego.target_speed - speed) * dt;
+    }
+    let [x, y] = lane.position(along, across);
+    let (turned_sin, turned_cos) = small_sin_cos(angle);
+    (ego.x, ego.y, ego.speed) = (x, y, speed);
+    (ego.lane, ego.along, ego.across) = (ego.target_lane, along, across);
+    ego.heading = heading + angle;
+    ego.cos = cos * turned_cos - sin * turned_sin;
+    ego.sin = sin * turned_cos + cos * turned_sin;
+    true
+}
+
+/// The angle up to which the first terms of a series will do \[rad\], and the speed from which on
+/// lane changes keep below it \[m/s\].
+const SMALL_ANGLE: f64 = 0.5;
+const LEAST_CLOSING_SPEED: f64 = 12.0;
+
+#[inline]
+fn arcsine(x: f64) -> f64 {
+    let square = x * x;
+    x * (1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0)))
+}
+
+#[inline]
+fn small_sin_cos(x: f64) -> (f64, f64) {
+    let square = x * x;
+    let sin = x * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0)));
+    let cos = 1.0 - square * (0.5 - square * (1.0 / 24.0));
+    (sin, cos)
 }
 
 /// Puts an ego that has all but reached the middle of a straight lane right into it, from where on
@@ -232,6 +291,27 @@ mod tests {
                 ] {
                     assert!((rolled - driven).abs() < 1e-9, "{}: {rolled} {driven}", id.name());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn closing_in_is_steering_but_for_a_centimetre() {
+        let task = Task::with_defaults(TaskId::HighwayV0);
+        for (speed, target_speed) in [(20.0, 20.0), (30.0, 30.0), (30.0, 20.0), (25.0, 30.0)] {
+            let mut steering = World::new(task.clone(), 3).ego().clone();
+            let side = task.network.left_of(steering.lane).or(task.network.right_of(steering.lane));
+            (steering.speed, steering.target_speed) = (speed, target_speed);
+            steering.target_lane = side.unwrap();
+            let mut closing = steering.clone();
+            for _ in 0..10 {
+                assert!(close_in(&task, &mut closing, 1.0 / 6.0, 2));
+                for _ in 0..2 {
+                    predict(&task, &mut steering, 1.0 / 6.0);
+                }
+                let apart = (closing.x - steering.x).hypot(closing.y - steering.y);
+                assert!(apart < 0.01, "{speed} {target_speed}: {apart}");
+                assert!((closing.heading - steering.heading).abs() < 2e-3);
             }
         }
     }
