@@ -4,6 +4,7 @@
 ; finite, the rounded quotient r / n lies between 0 and r.
 ;
 ; solver: bitwuzla
+; slow
 ; control: drop goal
 ; control: drop divisor_at_least_one
 ; control: drop remaining_usable

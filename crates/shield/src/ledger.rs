@@ -6,7 +6,7 @@
 //! **Invariants:** `spent` and `excess` never decrease and are never NaN; the step counts every
 //! charge; once the step reaches the horizon, the ledger is closed and the projection is 0; while
 //! there is no excess, `spent <= budget` holds in IEEE double exactly, not only over the reals
-//! (`proofs/ledger_never_overdrawn.smt2`).
+//! (`proofs/ledger_never_overdrawn.smt2` joins the steps, each proved bit by bit).
 //!
 //! **Absent on purpose:** refunds, transfers between ledgers, and any knowledge of actions.
 

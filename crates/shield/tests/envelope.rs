@@ -89,8 +89,8 @@ proptest! {
 const ZERO_COST: Situation<'_> =
     Situation { proposal: 0, costs: &[0.0], preferences: &[], density: 0.1 };
 
-/// In an account like the one that the solver finds for `proofs/ledger_bits.smt2` without its
-/// margin, a divisor of exactly 1 would end one unit in the last place above the budget.
+/// Without the margin of `proofs/projection_below_remaining.smt2`, a divisor of exactly 1 would let
+/// this account end one unit in the last place above the budget.
 #[test]
 fn regression_the_last_decision_cannot_overdraw_by_an_ulp() {
     // B - C lies half way between two doubles and rounds up, and so does C plus that.
