@@ -9,10 +9,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
-
 use crate::action::{Action, ActionError};
 use crate::task::Task;
+use crate::workers::Workers;
 use crate::world::World;
 
 /// What a batch does with a world whose episode has ended.
@@ -98,7 +97,7 @@ pub struct Batch {
     ended: Vec<bool>,
     autoreset: Autoreset,
     /// The other threads, besides the caller's; `None` when that one does it all.
-    pool: Option<ThreadPool>,
+    helpers: Option<Workers>,
     threads: usize,
 }
 
@@ -116,11 +115,11 @@ impl Batch {
         threads: usize,
     ) -> Result<Batch, BatchError> {
         let threads = threads.clamp(1, count.max(1));
-        let pool = match threads {
+        let helpers = match threads {
             1 => None,
             _ => {
-                let built = ThreadPoolBuilder::new().num_threads(threads - 1).build();
-                Some(built.map_err(|e| BatchError::Threads { threads, reason: e.to_string() })?)
+                let started = Workers::start(threads - 1);
+                Some(started.map_err(|e| BatchError::Threads { threads, reason: e.to_string() })?)
             }
         };
         let seeds = (0..count as u64).map(|i| seed.wrapping_add(i));
@@ -129,7 +128,7 @@ impl Batch {
             worlds: seeds.map(|seed| World::new(Arc::clone(task), seed)).collect(),
             ended: vec![false; count],
             autoreset,
-            pool,
+            helpers,
             threads,
         })
     }
@@ -203,25 +202,21 @@ impl Batch {
             },
         };
         let autoreset = self.autoreset;
-        match &self.pool {
+        match &self.helpers {
             None => rows.step(actions, autoreset, width),
             // One contiguous piece per thread, so that worlds stay in the cache of the core that
             // steps them. The caller's thread does its piece itself: waking one thread less is
             // time saved. Whoever is done helps the others: threads wake up late, and some worlds
             // take longer than others.
-            Some(pool) => {
+            Some(helpers) => {
                 let pieces = rows.cut(self.threads, width);
-                let work = |own: usize| {
+                helpers.share(|own| {
                     for offset in 0..pieces.len() {
                         let piece = &pieces[(own + offset) % pieces.len()];
                         while let Some(rows) = take_some(piece, offset == 0, width) {
                             rows.step(actions, autoreset, width);
                         }
                     }
-                };
-                pool.in_place_scope(|scope| {
-                    scope.spawn_broadcast(|_, context| work(context.index() + 1));
-                    work(0);
                 });
             }
         }

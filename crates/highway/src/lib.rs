@@ -76,6 +76,7 @@ mod strip;
 pub mod task;
 mod trig;
 pub mod vehicle;
+mod workers;
 pub mod world;
 
 pub use action::{Action, ActionError};
