@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -18,10 +17,10 @@ pub(crate) struct Workers {
     shared: Arc<AtomicU64>,
 }
 
-/// How long helpers stay awake after a step: some times as long as waking one takes.
-const AWAKE: Duration = Duration::from_micros(200);
-/// How often they look at the work before they look at the clock.
-const LOOKS: usize = 64;
+/// How often helpers look for more work after a step before they fall asleep. Counted and not timed,
+/// since nothing in this crate knows what time it is; it comes to some tenths of a millisecond, a few
+/// times as long as waking one takes.
+const PATIENCE: usize = 10_000;
 
 impl Workers {
     /// Starts some threads besides the caller's.
@@ -39,11 +38,11 @@ impl Workers {
         });
         let shared = Arc::clone(&self.shared);
         self.pool.spawn_broadcast(move |_| {
-            let asleep = Instant::now() + AWAKE;
-            while shared.load(Ordering::Acquire) == now && Instant::now() < asleep {
-                for _ in 0..LOOKS {
-                    std::hint::spin_loop();
+            for _ in 0..PATIENCE {
+                if shared.load(Ordering::Acquire) != now {
+                    break;
                 }
+                std::hint::spin_loop();
             }
         });
     }
@@ -63,7 +62,7 @@ mod tests {
             });
             // Now and then they fall asleep in between.
             if round % 50 == 0 {
-                std::thread::sleep(2 * AWAKE);
+                std::thread::sleep(std::time::Duration::from_millis(2));
             }
         }
         assert!(calls.iter().all(|calls| calls.load(Ordering::Relaxed) == 200));
