@@ -9,14 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What an episode depends on, besides settings, regimes and policies.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "../shield/src",
     "../highway/src",
     "../risk/src",
     "../dqn/src",
     "src/arm.rs",
     "src/episode.rs",
+    "src/evaluate.rs",
     "src/oracle.rs",
+    "src/policy.rs",
     "src/regime.rs",
     "src/regime",
 ];

@@ -24,6 +24,10 @@ use crate::regime::{BUILTIN, Regime, RegimeSpec};
 /// The first seed of the reporting range; nothing is ever tuned on it.
 pub const FIRST_REPORTING_SEED: u64 = 2_000_000;
 
+/// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
+/// episodes of a smaller one again.
+const SEEDS_PER_BLOCK: u64 = 10_000;
+
 /// An experiment, as a person writes it in TOML; what is left out is the paper's.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -46,7 +50,7 @@ pub struct Plan {
     pub frontier_regime: String,
     /// Episodes of each policy at each of its points.
     pub frontier_episodes: u64,
-    /// Seed of the first episode.
+    /// Seed of the first episode of the first policy under the first regime; the others' blocks follow.
     pub first_seed: u64,
 }
 
@@ -177,17 +181,26 @@ impl Plan {
             Some(Arm::CpssScaled(_) | Arm::FixedScaled(_)) => self.frontier_episodes,
             _ => self.episodes,
         };
-        // Every policy drives the same episodes, and so does every arm: paired.
         let policies =
             if is_floor { &self.policies[..self.policies.len().min(1)] } else { &self.policies };
-        units.extend(policies.iter().map(|&policy| Unit {
+        let regime_place = self.regimes.iter().position(|known| known == regime).unwrap_or(0);
+        units.extend(policies.iter().enumerate().map(|(place, &policy)| Unit {
             task: task.to_owned(),
             regime: regime.to_owned(),
             arm: arm.to_owned(),
             policy,
-            first_seed: self.first_seed,
+            first_seed: self.first_seed_of(regime_place, place),
             episodes,
         }));
+    }
+
+    /// Every arm drives the same episodes: paired. Every policy has its own, and so has every regime,
+    /// because what makes an episode hard is mostly its traffic: the same for all of them, it would
+    /// make many failures out of one.
+    fn first_seed_of(&self, regime: usize, policy: usize) -> u64 {
+        let most = self.episodes.max(self.oracle_episodes).max(self.frontier_episodes);
+        let block = (regime * self.policies.len() + policy) as u64;
+        self.first_seed.saturating_add(block.saturating_mul(most.max(SEEDS_PER_BLOCK)))
     }
 }
 
@@ -294,10 +307,17 @@ mod tests {
     fn every_arm_of_a_cell_plays_the_same_seeds_and_none_that_was_tuned_on() {
         for size in [Size::Quick, Size::Default, Size::Full] {
             let plan = Plan::sized(size);
+            let mut starts = std::collections::BTreeMap::new();
             for unit in plan.units() {
-                assert_eq!(unit.first_seed, FIRST_REPORTING_SEED);
+                assert!(unit.first_seed >= FIRST_REPORTING_SEED);
                 assert!(unit.episodes >= 1 && unit.episodes <= plan.episodes);
+                let cell = (unit.regime.clone(), unit.policy);
+                assert_eq!(*starts.entry(cell).or_insert(unit.first_seed), unit.first_seed);
             }
+            // No episode is played by two policies, or under two regimes.
+            let mut starts: Vec<u64> = starts.into_values().collect();
+            starts.sort_unstable();
+            assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= plan.episodes));
         }
     }
 

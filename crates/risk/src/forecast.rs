@@ -184,7 +184,9 @@ impl Forecast {
             if near == [false; GROUP] {
                 continue;
             }
-            for slot in (0..GROUP).filter(|slot| near[*slot]) {
+            // A last group may have empty places, which a NaN would take for near.
+            let used = GROUP.min(width - group * GROUP);
+            for slot in (0..used).filter(|slot| near[*slot]) {
                 let track = group * GROUP + slot;
                 let (pose, track) = (&self.poses[(look - 1) * width + track], &self.tracks[track]);
                 if track.is_believed(ego, pose) {
@@ -268,7 +270,14 @@ impl Forecast {
         if follows(body, ego) {
             // Whatever the ego does there, that driver sees it and has to keep its distance; only
             // if even braking cannot, the ego had better move on.
-            return self.add(hazard, member, Habit::Yield, Counts::Everywhere, 1.0, here);
+            self.add(hazard, member, Habit::Yield, Counts::Everywhere, 1.0, here);
+            if let Some(lane) = drifting_to(body, network) {
+                // It is pulling out, and may be beside the ego before that has changed lane.
+                let way = Way::onto(lane, body, network);
+                self.add(hazard, member, Habit::Cruise, Counts::NotBehind, 1.0, way);
+                self.add(hazard, member, Habit::Yield, Counts::Behind, 1.0, way);
+            }
+            return;
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
         let who = Who { hazard, member, speed: body.speed, is_behind };
@@ -436,8 +445,7 @@ fn may_come_near(body: &Body, ego: &Body, spec: &RiskSpec, span: f64) -> bool {
     let distance = dx.hypot(dy);
     let closing = -(dx * (vx - ego_vx) + dy * (vy - ego_vy)) / distance.max(1.0);
     let reach = spec.reach.min((closing + spec.agility).max(0.0) * span + CLOSE_BY);
-    // A NaN stays in, to be found costly.
-    distance <= reach || distance.is_nan() || reach.is_nan()
+    distance <= reach
 }
 
 /// Whether a car goes the ego's way and its centre is behind the ego's.

@@ -18,7 +18,8 @@
 //! full, avoidable or not, so that a scene without a way out says so.
 //!
 //! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into a likely overlap
-//! in the coming decision costs 1, weighed if it is only expected; a scene without an ego costs 1 throughout; the same scene costs the
+//! in the coming decision costs 1, weighed if it is only expected; a scene without an ego, or with a number in it that is
+//! none, costs 1 throughout and has no density; the same scene costs the
 //! same, bit for bit; nothing is allocated once the busiest scene has been seen.
 //!
 //! **Absent on purpose:** other drivers' plans, timers and parameters, which a [`Scene`] does not
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use cpss_highway::action::Controls;
 use cpss_highway::control::obey;
 use cpss_highway::road::LaneId;
-use cpss_highway::scene::Body;
+use cpss_highway::scene::{Body, Ego};
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Scene, Task, World};
 
@@ -67,7 +68,7 @@ pub struct Assessment {
     /// For each action, what its cost is due to; `None` where it costs nothing.
     pub conflicts: Vec<Option<Conflict>>,
     /// How crowded it is around the ego: each car within reach counts 1 at the ego and 0 at the
-    /// rim, linearly in between.
+    /// rim, linearly in between. NaN, which a shield refuses, if the scene cannot be read.
     pub density: f64,
 }
 
@@ -167,7 +168,12 @@ impl RiskModel {
         self.assessment.costs.clear();
         self.assessment.conflicts.clear();
         self.assessment.density = 0.0;
-        let start = scene.ego.map(|ego| {
+        let readable = scene.ego.filter(|_| is_readable(scene));
+        if readable.is_none() {
+            // Nor is the density known; what cannot be read is taken for the worst there is.
+            self.assessment.density = f64::NAN;
+        }
+        let start = readable.map(|ego| {
             self.forecast.look(scene, &ego, &self.spec, &self.task, &self.map);
             self.assessment.density = density(scene, &ego.body, self.spec.reach);
             ego.vehicle()
@@ -199,7 +205,7 @@ impl RiskModel {
     /// is the spec's, the same for everyone who drives.
     pub fn realised_cost(&self, scene: &Scene) -> f64 {
         let Some(ego) = &scene.ego else { return 1.0 };
-        if ego.body.crashed {
+        if ego.body.crashed || !is_readable(scene) {
             return 1.0;
         }
         let margin = &self.spec.margin;
@@ -411,6 +417,27 @@ impl Worst {
         let better = if other.cost < self.cost { other } else { self };
         Worst { likely: self.likely.min(other.likely), ..*better }
     }
+}
+
+/// Whether every number of a scene is one. A NaN that got into a prediction could be lost in a
+/// comparison there, and a body with it; so it does not get in.
+fn is_readable(scene: &Scene) -> bool {
+    let is_finite = |body: &Body| {
+        let [x, y] = body.position;
+        let Body { heading, cos, sin, speed, length, width, along, across, .. } = *body;
+        [x, y, heading, cos, sin, speed, length, width, along, across]
+            .iter()
+            .all(|number| number.is_finite())
+    };
+    let is_sane = |ego: &Ego| {
+        let [slowest, fastest] = ego.speed_range;
+        is_finite(&ego.body)
+            && [ego.target_speed, ego.slip_sin, ego.acceleration, slowest, fastest]
+                .iter()
+                .all(|number| number.is_finite())
+    };
+    scene.ego.as_ref().is_some_and(is_sane)
+        && scene.others.iter().chain(&scene.obstacles).all(is_finite)
 }
 
 fn density(scene: &Scene, ego: &Body, reach: f64) -> f64 {

@@ -2,6 +2,7 @@
 
 use crate::stage::Stage;
 use cpss_highway::TaskId;
+use cpss_highway::scene::Body;
 use cpss_risk::RiskModel;
 use proptest::prelude::*;
 
@@ -68,13 +69,42 @@ proptest! {
     }
 }
 
+/// Spoils one number of a body.
+type Spoil = fn(&mut Body);
+const SPOILS: [Spoil; 10] = [
+    |body| body.position[0] = f64::NAN,
+    |body| body.position[1] = f64::INFINITY,
+    |body| body.heading = f64::NAN,
+    |body| body.cos = f64::NAN,
+    |body| body.sin = f64::NAN,
+    |body| body.speed = f64::NAN,
+    |body| body.speed = f64::NEG_INFINITY,
+    |body| body.length = f64::NAN,
+    |body| body.along = f64::NAN,
+    |body| body.across = f64::NAN,
+];
+
 #[test]
-fn a_car_of_nonsense_makes_everything_cost_one() {
+fn a_number_that_is_none_makes_everything_cost_one() {
     for id in TASKS {
-        let mut stage = Stage::new(id);
-        let car = stage.add(10.0, 0.0, 0.0, 5.0);
-        (car.position, car.along, car.across) = ([f64::NAN; 2], f64::NAN, f64::NAN);
-        assert!(stage.costs().iter().all(|cost| *cost == 1.0), "{}", id.name());
+        for spoil in SPOILS {
+            for of_ego in [false, true] {
+                let mut stage = Stage::new(id);
+                // Far off, and a number of cars that fills no group.
+                for ahead in [20.0, 40.0, 60.0] {
+                    stage.add(ahead, 0.0, 0.0, 5.0);
+                }
+                if of_ego {
+                    spoil(&mut stage.scene.ego.as_mut().unwrap().body);
+                } else {
+                    spoil(&mut stage.scene.others[1]);
+                }
+                let assessment = stage.model.assess(&stage.scene).clone();
+                assert!(assessment.costs.iter().all(|cost| *cost == 1.0), "{}", id.name());
+                assert!(assessment.density.is_nan());
+                assert_eq!(stage.model.realised_cost(&stage.scene), 1.0);
+            }
+        }
     }
 }
 
