@@ -1,7 +1,7 @@
 //! How does a result get into a document, and where does it say it comes from?
 //!
-//! Between [`BEGIN`] and [`END`], with the command, the day and the machine: no number there is typed by
-//! hand, and nothing outside the markers is touched.
+//! Between two [`Markers`], with the command, the day and the machine: no number there is typed by hand,
+//! and nothing outside the markers is touched. Start at [`Markers::put`].
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,10 +11,42 @@ use anyhow::{Context, Result};
 use crate::keep::keep;
 use crate::table::Table;
 
-/// Before the result in a document.
-pub const BEGIN: &str = "<!-- cpss reproduce: begin -->";
-/// After it.
-pub const END: &str = "<!-- cpss reproduce: end -->";
+/// The lines before and after a result in a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Markers {
+    /// Before it.
+    pub begin: &'static str,
+    /// After it.
+    pub end: &'static str,
+}
+
+/// Around the result of a reproduction.
+pub const REPRODUCE: Markers =
+    Markers { begin: "<!-- cpss reproduce: begin -->", end: "<!-- cpss reproduce: end -->" };
+
+impl Markers {
+    /// Puts text between these lines of a document.
+    ///
+    /// # Errors
+    ///
+    /// A document that cannot be read or written, or that has no such lines.
+    pub fn put(&self, path: &Path, text: &str) -> Result<()> {
+        let document = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the document {}", path.display()))?;
+        let Markers { begin, end } = self;
+        let spliced = self
+            .between(&document, text)
+            .with_context(|| format!("{} lacks the lines {begin} and {end}", path.display()))?;
+        keep(path, spliced.as_bytes())
+    }
+
+    fn between(&self, document: &str, text: &str) -> Option<String> {
+        let Markers { begin, end } = self;
+        let (before, rest) = document.split_once(begin)?;
+        let (_, after) = rest.split_once(end)?;
+        Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", text.trim()))
+    }
+}
 
 /// Puts tables between the markers of a document, with the command that made them.
 ///
@@ -22,8 +54,6 @@ pub const END: &str = "<!-- cpss reproduce: end -->";
 ///
 /// A document that cannot be read or written, or that has no such markers.
 pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
-    let document = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the document {}", path.display()))?;
     let titled = |table: &Table| format!("**{}**\n\n{}\n", table.title, table.rows_markdown());
     let mut notes: Vec<&str> = Vec::new();
     for table in tables.iter().filter(|table| !table.note.is_empty()) {
@@ -39,19 +69,11 @@ pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
         today(),
         machine()
     );
-    let spliced = between_markers(&document, &text)
-        .with_context(|| format!("{} lacks the lines {BEGIN} and {END}", path.display()))?;
-    keep(path, spliced.as_bytes())
-}
-
-fn between_markers(document: &str, text: &str) -> Option<String> {
-    let (before, rest) = document.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim()))
+    REPRODUCE.put(path, &text)
 }
 
 /// What the machine calls itself, where it says so.
-fn machine() -> String {
+pub fn machine() -> String {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
@@ -61,7 +83,8 @@ fn machine() -> String {
     format!("{model}, {threads} threads")
 }
 
-fn today() -> String {
+/// The date, in UTC.
+pub fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     date_of(seconds / 86_400)
 }
@@ -98,10 +121,11 @@ mod tests {
 
     #[test]
     fn only_what_is_between_the_markers_changes() {
-        let document = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-        let spliced = between_markers(&document, "\nnew\n").unwrap();
-        assert_eq!(spliced, format!("above\n{BEGIN}\n\nnew\n\n{END}\nbelow\n"));
-        assert_eq!(between_markers(&spliced, "new").unwrap(), spliced);
-        assert!(between_markers("no markers", "new").is_none());
+        let Markers { begin, end } = REPRODUCE;
+        let document = format!("above\n{begin}\nold\n{end}\nbelow\n");
+        let spliced = REPRODUCE.between(&document, "\nnew\n").unwrap();
+        assert_eq!(spliced, format!("above\n{begin}\n\nnew\n\n{end}\nbelow\n"));
+        assert_eq!(REPRODUCE.between(&spliced, "new").unwrap(), spliced);
+        assert!(REPRODUCE.between("no markers", "new").is_none());
     }
 }

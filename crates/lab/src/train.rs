@@ -36,9 +36,10 @@ use cpss_highway::{Task, TaskId};
 use serde::Serialize;
 
 use self::driving::Driving;
-use self::journal::{Journal, RunFiles, write_whole};
+use self::journal::{Journal, RunFiles};
 use self::score::{Driver, SCORE_SEED, Score, score};
 use self::settings::{TrainSettings, read_settings, shipped_settings};
+use crate::keep::keep;
 use crate::policy::{policy_config, policy_task};
 
 /// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
@@ -144,7 +145,7 @@ pub fn run(options: &Options) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
 
     if !learner.is_complete() {
-        write_whole(&files.checkpoint, &learner.checkpoint())?;
+        keep(&files.checkpoint, &learner.checkpoint())?;
     }
     noted.and_then(|()| journal.close()).context("cannot write the logs")?;
     if !learner.is_complete() {
@@ -234,7 +235,7 @@ fn finish(
         ("config", policy_config(options.env).to_string()),
     ];
     let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
-    write_whole(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
+    keep(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
     if files.checkpoint.exists() {
         std::fs::remove_file(&files.checkpoint)
             .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;

@@ -100,7 +100,7 @@ fn a_tiny_plan_makes_everything_and_splices_its_summary() {
     let error = String::from_utf8(run.stderr).unwrap();
     assert!(!run.status.success() && error.contains("doc.md lacks the lines"), "{error}");
 
-    let (begin, end) = (cpss::document::BEGIN, cpss::document::END);
+    let (begin, end) = (cpss::document::REPRODUCE.begin, cpss::document::REPRODUCE.end);
     fs::write(folder.path().join("doc.md"), format!("above\n{begin}\n{end}\nbelow\n")).unwrap();
     let run = reproduce();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

@@ -232,7 +232,8 @@ fn shipped_policies_drive_as_their_cards_say() {
 
 #[test]
 fn tables_go_between_the_markers_of_a_document_or_nowhere() {
-    use cpss::train::quality::{BEGIN, END};
+    use cpss::train::quality::POLICIES;
+    let (begin, end) = (POLICIES.begin, POLICIES.end);
     let place = Place::new();
     let write = "policies --env merge-v0 --episodes 2 --write doc.md";
     std::fs::write(place.path("doc.md"), "no markers\n").unwrap();
@@ -240,7 +241,7 @@ fn tables_go_between_the_markers_of_a_document_or_nowhere() {
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("doc.md lacks the lines"));
 
-    std::fs::write(place.path("doc.md"), format!("above\n{BEGIN}\n{END}\nbelow\n")).unwrap();
+    std::fs::write(place.path("doc.md"), format!("above\n{begin}\n{end}\nbelow\n")).unwrap();
     assert!(place.cpss(write).status.success());
     let document = String::from_utf8(place.bytes("doc.md")).unwrap();
     assert!(document.starts_with("above\n") && document.ends_with("\nbelow\n"));

@@ -3,7 +3,7 @@
 //! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
 //! TensorBoard's events, and moves the progress bar.
 //!
-//! **Invariants:** a file appears whole or not at all ([`write_whole`]); the lines of the log stand
+//! **Invariants:** a file appears whole or not at all ([`keep`](crate::keep::keep)); the lines of the log stand
 //! at fixed steps, so a run that was stopped and resumed has the log of one that was not.
 
 use std::fs::File;
@@ -56,19 +56,6 @@ impl RunFiles {
             .with_context(|| format!("cannot make the directory {}", files.events.display()))?;
         Ok(files)
     }
-}
-
-/// Writes a file so that a reader sees all of it or the one before.
-///
-/// # Errors
-///
-/// If it cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    std::fs::write(&part, bytes)
-        .and_then(|()| std::fs::rename(&part, path))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The logs and the progress bar of a run under way.

@@ -2,27 +2,25 @@
 //!
 //! `cpss policies` scores every shipped policy and, as floors, every constant action and a random
 //! driver, each on the same seeds, and prints one Markdown table per task. With `--write` the tables
-//! go into a document between [`BEGIN`] and [`END`], with the command, the day and the machine:
+//! go into a document between [`POLICIES`]'s markers, with the command, the day and the machine:
 //! no number in that place is typed by hand.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use cpss_highway::action::Controls;
 use cpss_highway::{Task, TaskId};
 use serde::Serialize;
 
-use super::journal::write_whole;
 use super::score::{Driver, SCORE_SEED, Score, score};
+use crate::document::{Markers, machine, today};
 use crate::policy::{SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
 
-/// Before the tables in a document.
-pub const BEGIN: &str = "<!-- cpss policies: begin -->";
-/// After them.
-pub const END: &str = "<!-- cpss policies: end -->";
+/// Around the tables in a document.
+pub const POLICIES: Markers =
+    Markers { begin: "<!-- cpss policies: begin -->", end: "<!-- cpss policies: end -->" };
 
 /// Options of `cpss policies`.
 #[derive(Debug, Args)]
@@ -81,7 +79,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let tables: String = all.iter().map(TaskScores::table).collect();
     match &options.write {
-        Some(path) => splice(path, &format!("{}\n{tables}", provenance(options))),
+        Some(path) => POLICIES.put(path, &format!("{}\n{tables}", provenance(options))),
         None => {
             print!("{tables}");
             Ok(())
@@ -169,79 +167,4 @@ fn provenance(options: &Options) -> String {
         today(),
         machine()
     )
-}
-
-/// Puts text between the markers of a document.
-fn splice(path: &Path, text: &str) -> Result<()> {
-    let document = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the document {}", path.display()))?;
-    let spliced = between_markers(&document, text)
-        .with_context(|| format!("{} lacks the lines {BEGIN} and {END}", path.display()))?;
-    write_whole(path, spliced.as_bytes())
-}
-
-fn between_markers(document: &str, text: &str) -> Option<String> {
-    let (before, rest) = document.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", text.trim()))
-}
-
-/// What the machine calls itself, where it says so.
-fn machine() -> String {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-        .map_or(std::env::consts::ARCH, |(_, model)| model);
-    format!("{model}, {threads} threads")
-}
-
-fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    date_of(seconds / 86_400)
-}
-
-/// The date of a day counted from 1970, by walking the years and months: no calendar crate pays
-/// for one date.
-fn date_of(mut day: u64) -> String {
-    let divides = |divisor: u64, year: u64| year.is_multiple_of(divisor);
-    let is_leap = |year: u64| divides(4, year) && (!divides(100, year) || divides(400, year));
-    let mut year = 1970;
-    while day >= 365 + u64::from(is_leap(year)) {
-        day -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if day < length {
-            break;
-        }
-        day -= length;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", day + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_have_dates() {
-        assert_eq!(date_of(0), "1970-01-01");
-        assert_eq!(date_of(11_016), "2000-02-29");
-        assert_eq!(date_of(19_722), "2023-12-31");
-        assert_eq!(date_of(19_723), "2024-01-01");
-    }
-
-    #[test]
-    fn only_what_is_between_the_markers_changes() {
-        let document = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-        let spliced = between_markers(&document, "\nnew\n").unwrap();
-        assert_eq!(spliced, format!("above\n{BEGIN}\n\nnew\n\n{END}\nbelow\n"));
-        assert_eq!(between_markers(&spliced, "new").unwrap(), spliced);
-        assert!(between_markers("no markers", "new").is_none());
-    }
 }
