@@ -1,14 +1,19 @@
 //! What could an observer on the road see?
 //!
-//! A [`Scene`] holds poses, speeds, sizes and lanes of everything on the road, and the ego's own
-//! intentions, which it knows. It does **not** hold another driver's target, timer, exponent,
-//! route or plan, nor the random generator: whoever judges risk gets a scene and cannot peek. It
-//! is plain data, so a scene can also be filled from another simulator, or from sensors.
+//! A [`Scene`] holds poses, speeds, sizes and lanes of everything on the road, where others show that
+//! they are bound, and the ego's own intentions, which it knows. It does **not** hold another driver's
+//! target, timer, exponent, route or plan, nor the random generator: whoever judges risk gets a scene
+//! and cannot peek. It is plain data, so a scene can also be filled from another simulator, or from
+//! sensors.
+//!
+//! Where a car is bound is public in highway-env too: any observation may ask for `cos_d` and `sin_d`
+//! of every car, as the shipped policy of the intersection does. It stands for a turn signal.
 //!
 //! Start at [`Scene::observe`]; [`Ego::vehicle`] rebuilds the ego as the world drives it, for
 //! predicting where an action would take it.
 
 use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
+use crate::observation::destination_direction;
 use crate::road::{LaneId, Network};
 use crate::route::Route;
 use crate::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
@@ -50,6 +55,8 @@ pub struct Body {
     pub across: f64,
     /// Whether it is a wreck: that can be seen.
     pub crashed: bool,
+    /// The direction of the place it is bound for, of length 1; `None` if it shows none.
+    pub bound_for: Option<[f64; 2]>,
 }
 
 /// The ego: a body that knows its own mind.
@@ -78,12 +85,12 @@ pub struct Ego {
 impl Scene {
     /// Looks at a world, reusing this scene's room.
     pub fn observe(&mut self, world: &World) {
+        let task = world.task();
         let ego = world.ego_index();
-        self.ego = Some(Ego::of(world.ego()));
+        self.ego = Some(Ego::of(world.ego(), &task.network));
         self.others.clear();
         let others = world.vehicles().iter().enumerate().filter(|(place, _)| *place != ego);
-        self.others.extend(others.map(|(_, vehicle)| Body::of(vehicle)));
-        let task = world.task();
+        self.others.extend(others.map(|(_, vehicle)| Body::of(vehicle, &task.network)));
         self.obstacles.clear();
         self.obstacles.extend(task.obstacles.iter().map(|o| Body::of_obstacle(o, &task.network)));
     }
@@ -112,6 +119,7 @@ impl Body {
             along: place.along,
             across: place.across,
             crashed: false,
+            bound_for: None,
         }
     }
 
@@ -120,7 +128,8 @@ impl Body {
         [self.speed * self.cos, self.speed * self.sin]
     }
 
-    fn of(vehicle: &Vehicle) -> Body {
+    fn of(vehicle: &Vehicle, network: &Network) -> Body {
+        let direction = destination_direction(vehicle, network);
         Body {
             position: vehicle.position(),
             heading: vehicle.heading,
@@ -133,6 +142,7 @@ impl Body {
             along: vehicle.along,
             across: vehicle.across,
             crashed: vehicle.crashed,
+            bound_for: (direction != [0.0, 0.0]).then_some(direction),
         }
     }
 
@@ -142,9 +152,9 @@ impl Body {
 }
 
 impl Ego {
-    fn of(vehicle: &Vehicle) -> Ego {
+    fn of(vehicle: &Vehicle, network: &Network) -> Ego {
         Ego {
-            body: Body::of(vehicle),
+            body: Body::of(vehicle, network),
             driver: vehicle.driver,
             target_lane: vehicle.target_lane,
             target_speed: vehicle.target_speed,

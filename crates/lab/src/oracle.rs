@@ -57,7 +57,9 @@ impl Search<'_> {
         self.steps += 1;
         let Ok(step) = branch.world.step(Action::Index(action), self.seen) else { return false };
         if step.is_over() {
-            return !step.terminated || branch.world.has_arrived() == Some(true);
+            // Who crashes on arrival has not come through.
+            let ends_well = !step.terminated || branch.world.has_arrived() == Some(true);
+            return ends_well && !branch.world.ego().crashed;
         }
         self.furthest = self.furthest.max(depth + 1);
         if depth + 1 == self.decisions {

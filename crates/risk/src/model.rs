@@ -425,7 +425,8 @@ fn is_readable(scene: &Scene) -> bool {
     let is_finite = |body: &Body| {
         let [x, y] = body.position;
         let Body { heading, cos, sin, speed, length, width, along, across, .. } = *body;
-        [x, y, heading, cos, sin, speed, length, width, along, across]
+        let [bound_x, bound_y] = body.bound_for.unwrap_or_default();
+        [x, y, heading, cos, sin, speed, length, width, along, across, bound_x, bound_y]
             .iter()
             .all(|number| number.is_finite())
     };

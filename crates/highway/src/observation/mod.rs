@@ -237,7 +237,8 @@ impl Feature {
 const VELOCITY_RANGE: [f64; 2] = [-2.0 * MAX_SPEED, 2.0 * MAX_SPEED];
 
 /// Unit vector to the end of the route, or zero without one.
-fn destination_direction(vehicle: &Vehicle, network: &Network) -> [f64; 2] {
+/// The direction of the end of the car's route, of length 1; zero without a route.
+pub(crate) fn destination_direction(vehicle: &Vehicle, network: &Network) -> [f64; 2] {
     let Some(leg) = vehicle.route.legs().last() else { return [0.0, 0.0] };
     let lane = network.lane(network.lane_at_most(leg.road, leg.lane.map_or(0, usize::from)));
     let [x, y] = lane.position(lane.length, 0.0);
