@@ -9,18 +9,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What an episode depends on, besides settings, regimes and policies.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 14] = [
     "../shield/src",
     "../highway/src",
     "../risk/src",
     "../dqn/src",
     "src/arm.rs",
+    "src/branch.rs",
     "src/episode.rs",
     "src/evaluate.rs",
     "src/oracle.rs",
     "src/policy.rs",
+    "src/record.rs",
     "src/regime.rs",
     "src/regime",
+    "src/what_if.rs",
 ];
 
 fn main() {

@@ -26,6 +26,7 @@ use crate::trace::chain::Chain;
 use crate::trace::{
     CertificateLine, End, Exact, Header, LedgerLine, Step, Tau, VERSION, verdict_words,
 };
+use crate::what_if::{Effects, WhatIf};
 
 /// Options of `cpss audit`.
 #[derive(Debug, Args)]
@@ -140,7 +141,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         match lines.next_line()? {
             Line::Step(step) => {
                 derive(&mut shield, &header, &step).map_err(|problem| lines.finding(problem))?;
-                total.add(&step);
+                total.add(*step);
             }
             Line::End(end) => {
                 let certificate = shield.certificate();
@@ -186,6 +187,7 @@ fn derive(shield: &mut Shield, header: &Header, step: &Step) -> Result<(), Probl
     same("verdict", step.verdict.as_str(), verdict_words(decision.verdict()).as_str())?;
     same("allowed", step.allowed, decision.allowed())?;
     same("ran", step.ran, decision.executed())?;
+    check_branch(step, decision.executed())?;
     let settled = shield.settle(decision, step.observed.0).map_err(|error| refused(&error))?;
     same("charge", step.charge, Exact(settled.charge))?;
     same("mispredicted", step.mispredicted, settled.mispredicted)?;
@@ -197,6 +199,22 @@ fn derive(shield: &mut Shield, header: &Header, step: &Step) -> Result<(), Probl
     same("ledger: excess", step.ledger.3, excess)?;
     same("ledger: envelope", step.ledger.4, envelope)?;
     same("ledger: envelope holds", step.ledger.5, holds)
+}
+
+/// A branch is there exactly where another action ran than the proposed one; it starts where the ego was,
+/// and a failure costs 1.
+fn check_branch(step: &Step, ran: usize) -> Result<(), Problem> {
+    let replaced = ran != step.proposal;
+    same("what_if: is there", step.what_if.is_some(), replaced)?;
+    let Some(WhatIf { crashed, costs, ghost }) = &step.what_if else { return Ok(()) };
+    same("what_if: has decisions", !costs.is_empty(), true)?;
+    same("what_if: poses", ghost.len(), costs.len() + 1)?;
+    let ego = step.scene.first().map(|ego| [ego.0, ego.1, ego.2]);
+    same("what_if: starts at the ego", ghost.first().copied() == ego, true)?;
+    let sound = costs.iter().all(|cost| (0.0..=1.0).contains(&cost.0));
+    same("what_if: costs are from 0 to 1", sound, true)?;
+    let last = costs.last().map_or(0.0, |cost| cost.0);
+    same("what_if: a crash costs 1", !crashed || last == 1.0, true)
 }
 
 /// What a policy proposes: the first of the actions that it likes most.
@@ -213,16 +231,20 @@ struct Totals {
     close: u64,
     interventions: u64,
     discount: Option<f64>,
+    observed: Vec<f64>,
+    branches: Vec<(usize, WhatIf)>,
 }
 
 impl Totals {
-    fn add(&mut self, step: &Step) {
+    fn add(&mut self, step: Step) {
         let discount = self.discount.unwrap_or(1.0);
         self.rewards += step.reward;
         self.discounted_rewards += discount * step.reward;
         self.close += u64::from(step.charge.0 > 0.0);
         self.interventions += u64::from(step.verdict != "admit");
         self.discount = Some(discount * DISCOUNT);
+        self.branches.extend(step.what_if.map(|what_if| (self.observed.len(), what_if)));
+        self.observed.push(step.observed.0);
     }
 
     fn check(&self, end: &End, header: &Header, account: &Certificate) -> Result<(), Problem> {
@@ -249,7 +271,13 @@ impl Totals {
         same("record: budget used", Exact(record.budget_used), Exact(used))?;
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let wrecked = end.scene.first().is_some_and(|ego| ego.4 == 1);
-        same("record: crashed", record.crashed, wrecked)
+        same("record: crashed", record.crashed, wrecked)?;
+        let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
+        let effects = Effects::of(branches, &self.observed, record.failed());
+        same("record: avoided", record.avoided, effects.avoided)?;
+        same("record: unavoided", record.unavoided, effects.unavoided)?;
+        same("record: closer", record.closer, effects.closer)?;
+        same("record: false alarms", record.false_alarms, effects.nothing)
     }
 }
 
@@ -371,7 +399,11 @@ impl fmt::Display for Finding {
             ),
             Problem::Unreadable(error) => write!(f, " cannot be read: {error}"),
             Problem::Version(version) => {
-                write!(f, ": the trace is of version {version}, this program knows {VERSION}")
+                write!(
+                    f,
+                    ": the trace is of version {version}, this program knows {VERSION}; play the \
+                     episode again to have it in that"
+                )
             }
             Problem::Refused(error) => write!(f, ": the shield refuses it: {error}"),
             Problem::Differs { field, found, derived } => {

@@ -6,63 +6,17 @@
 use anyhow::{Result, anyhow};
 use cpss_dqn::QFunction;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Task, World};
+use cpss_highway::{Action, Scene, Task};
 use cpss_risk::{Conflict, RiskModel, RiskSpec};
 use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
-use serde::{Deserialize, Serialize};
 
 use crate::arm::{Arm, ShieldSettings};
+use crate::branch::{Branch, Brancher, is_off_road, realised_cost};
 use crate::oracle::branch_costs;
 use crate::regime::Regime;
+use crate::what_if::{Effects, WhatIf};
 
-/// What came of one episode.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct EpisodeRecord {
-    /// Its seed.
-    pub seed: u64,
-    /// Decisions taken.
-    pub steps: u64,
-    /// Whether the ego crashed.
-    pub crashed: bool,
-    /// Whether it ended off the road (racetrack).
-    pub off_road: bool,
-    /// Whether it got where it was going, or lasted until the time was up.
-    pub success: bool,
-    /// Sum of rewards.
-    pub episode_return: f64,
-    /// Discounted sum of rewards, for Theorem 3.
-    pub discounted_return: f64,
-    /// Mean speed \[m/s\].
-    pub mean_speed: f64,
-    /// Steps whose realised cost was above zero.
-    pub close_steps: u64,
-    /// Smallest distance to another vehicle, or to the boundary \[m\].
-    #[serde(with = "crate::trace::exact")]
-    pub min_distance: f64,
-    /// Steps on which the proposal was (or, in the shadow, would have been) refused.
-    pub interventions: u64,
-    /// The most of these in a row.
-    pub longest_intervention: u64,
-    /// Discounted count of these, for Theorem 3.
-    pub discounted_interventions: f64,
-    /// The most that a refusal changed the reward of its step, for Theorem 3.
-    pub reward_change: f64,
-    /// Steps on which no action was admissible.
-    pub infeasible: u64,
-    /// Steps on which the executed action was predicted admissible and cost more.
-    pub mispredicted: u64,
-    /// Share of the budget that was spent.
-    pub budget_used: f64,
-    /// Whether the envelope held at every step.
-    pub envelope_held: bool,
-}
-
-impl EpisodeRecord {
-    /// Whether the ego crashed, or on the racetrack left the road.
-    pub fn failed(&self) -> bool {
-        self.crashed || self.off_road
-    }
-}
+pub use crate::record::EpisodeRecord;
 
 /// Discount of the value difference that Theorem 3 bounds.
 pub const DISCOUNT: f64 = 0.95;
@@ -108,6 +62,8 @@ pub struct Outcome<'a> {
     pub ledger: &'a Ledger,
     /// The step's reward.
     pub reward: f64,
+    /// If another action ran than the proposed one: what that one would have led to.
+    pub what_if: Option<&'a WhatIf>,
 }
 
 /// Everything needed to play episodes of one cell; keep one per thread.
@@ -121,6 +77,10 @@ pub struct Player<'a> {
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
+    brancher: Brancher,
+    /// The realised cost of each step of the episode, and the branches with their steps.
+    realised: Vec<f64>,
+    branches: Vec<(usize, WhatIf)>,
     /// For each step, in how many episodes its proposal was refused.
     refusals: Vec<u32>,
 }
@@ -160,6 +120,9 @@ impl<'a> Player<'a> {
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
+            brancher: Brancher::default(),
+            realised: Vec::new(),
+            branches: Vec::new(),
             refusals: Vec::new(),
         })
     }
@@ -196,6 +159,8 @@ impl<'a> Player<'a> {
             EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
         let mut discount = 1.0;
         let mut in_a_row = 0;
+        self.realised.clear();
+        self.branches.clear();
         loop {
             drift.apply(&mut world);
             let proposal = self.propose(record.steps, &mut random)?;
@@ -217,22 +182,26 @@ impl<'a> Player<'a> {
                 conflict: conflict.as_ref(),
             });
             let refused = decision.verdict().intervenes();
-            let unshielded = (decision.executed() != proposal)
-                .then(|| reward_of(&world, proposal, &mut self.seen))
-                .transpose()?;
+            // Only where the shield acts; a shadow runs what was proposed.
+            let branch = match &mut self.policy {
+                Some(policy) if decision.executed() != proposal => {
+                    let (moment, step) = ((&world, &drift), record.steps);
+                    let policy = policy.as_mut();
+                    Some(self.brancher.play(moment, proposal, step, &self.risk, policy)?)
+                }
+                _ => None,
+            };
             let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
             self.scene.observe(&world);
-            let mut cost = self.risk.realised_cost(&self.scene);
-            let off_road = !world.ego().on_road(&world.task().network);
-            if off_road && step.terminated {
-                cost = 1.0;
-            }
+            let cost = realised_cost(&self.risk, &self.scene, &world, &step);
+            self.realised.push(cost);
             let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
             witness.settled(&Outcome {
                 observed: cost,
                 settlement: &settled,
                 ledger: self.shield.ledger(),
                 reward: step.reward.total,
+                what_if: branch.as_ref().map(|branch| &branch.what_if),
             });
 
             record.steps += 1;
@@ -245,9 +214,10 @@ impl<'a> Player<'a> {
             }
             in_a_row = if refused { in_a_row + 1 } else { 0 };
             record.longest_intervention = record.longest_intervention.max(in_a_row);
-            if let Some(reward) = unshielded {
+            if let Some(Branch { what_if, reward }) = branch {
                 let change = (step.reward.total - reward).abs();
                 record.reward_change = record.reward_change.max(change);
+                self.branches.push((record.steps as usize - 1, what_if));
             }
             discount *= DISCOUNT;
             record.mean_speed += world.ego().speed;
@@ -256,7 +226,7 @@ impl<'a> Player<'a> {
             record.min_distance = record.min_distance.min(distance);
             if step.is_over() {
                 record.crashed = world.ego().crashed;
-                record.off_road = off_road && !record.crashed;
+                record.off_road = is_off_road(&world) && !record.crashed;
                 record.success = match world.has_arrived() {
                     Some(arrived) => arrived && !record.crashed,
                     None => !step.terminated,
@@ -264,6 +234,8 @@ impl<'a> Player<'a> {
                 break;
             }
         }
+        let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
+        record.count(Effects::of(branches, &self.realised, record.failed()));
         let certificate = self.shield.certificate();
         record.mean_speed /= record.steps as f64;
         record.infeasible = certificate.counts.infeasible;
@@ -293,11 +265,6 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
-}
-
-/// The reward that an action would have had here: Theorem 3 compares it with that of its stand-in.
-fn reward_of(world: &World, action: usize, seen: &mut [f32]) -> Result<f64> {
-    Ok(world.clone().step(Action::Index(action), seen)?.reward.total)
 }
 
 fn count_at(counts: &mut Vec<u32>, place: usize) {

@@ -36,6 +36,9 @@ pub struct Estimate {
     pub deviation: Option<f64>,
 }
 
+/// Every metric of a cell; `None` for a share of nothing, such as of interventions where there are none.
+type Estimates = [Option<Estimate>; METRICS.len()];
+
 /// Which records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
@@ -52,7 +55,7 @@ pub struct Cell<'a> {
 pub struct Results<'a> {
     records: &'a [UnitRecord],
     /// Bootstraps are asked for by tables and by figures, and made once.
-    made: Mutex<Vec<(String, [Estimate; METRICS.len()])>>,
+    made: Mutex<Vec<(String, Estimates)>>,
 }
 
 impl<'a> Results<'a> {
@@ -114,13 +117,13 @@ impl<'a> Results<'a> {
         });
     }
 
-    /// One metric of a cell; `None` where nothing was played.
+    /// One metric of a cell; `None` where nothing was played, or there is nothing to have a share in.
     pub fn estimate(&self, cell: Cell<'_>, metric: &Metric) -> Option<Estimate> {
         let place = METRICS.iter().position(|known| known.key == metric.key)?;
-        Some(self.estimates(cell)?[place])
+        self.estimates(cell)?[place]
     }
 
-    fn estimates(&self, cell: Cell<'_>) -> Option<[Estimate; METRICS.len()]> {
+    fn estimates(&self, cell: Cell<'_>) -> Option<Estimates> {
         let units = self.units(cell);
         if units.is_empty() {
             return None;
@@ -151,8 +154,8 @@ impl<'a> Results<'a> {
             return None;
         }
         let rate = |task: &[Vec<&UnitRecord>]| {
-            Kind::Episodes(EpisodeRecord::failed)
-                .of(task.iter().flatten().flat_map(|record| &record.episodes))
+            let episodes = task.iter().flatten().flat_map(|record| &record.episodes);
+            Kind::Episodes(EpisodeRecord::failed).of(episodes).unwrap_or_default()
         };
         let share = |before: f64, after: f64| 1.0 - after / before;
         let rates = |all: &[Vec<Vec<&UnitRecord>>]| {
@@ -256,31 +259,32 @@ impl<'a> Results<'a> {
         let place = METRICS.iter().position(|known| known.key == metric.key)?;
         let mut random = seeded(&format!("mean over tasks {regime:?} {arm} {}", metric.key));
         let mut drawn: Vec<f64> = (0..RESAMPLES)
-            .map(|_| {
+            .filter_map(|_| {
                 let values = tasks.iter().map(|task| resampled(task, &mut random)[place]);
-                mean(&values.collect::<Vec<_>>())
+                Some(mean(&values.collect::<Option<Vec<_>>>()?))
             })
             .collect();
         let value = |task: &[Vec<&UnitRecord>]| {
             metric.kind.of(task.iter().flatten().flat_map(|record| &record.episodes))
         };
-        let policies = (0..tasks.iter().map(Vec::len).min().unwrap_or(0)).map(|policy| {
-            mean(&tasks.iter().map(|task| value(&task[policy..=policy])).collect::<Vec<_>>())
+        let policies = (0..tasks.iter().map(Vec::len).min().unwrap_or(0)).filter_map(|policy| {
+            let values = tasks.iter().map(|task| value(&task[policy..=policy]));
+            Some(mean(&values.collect::<Option<Vec<_>>>()?))
         });
         Some(Estimate {
-            value: mean(&tasks.iter().map(|task| value(task)).collect::<Vec<_>>()),
+            value: mean(&tasks.iter().map(|task| value(task)).collect::<Option<Vec<_>>>()?),
             interval: percentiles(&mut drawn),
             deviation: spread(&policies.collect::<Vec<_>>()),
         })
     }
 }
 
-fn estimate(units: &[&UnitRecord], place: usize, bootstrapped: [f64; 2]) -> Estimate {
+fn estimate(units: &[&UnitRecord], place: usize, bootstrapped: [f64; 2]) -> Option<Estimate> {
     let kind = METRICS[place].kind;
     let episodes = || units.iter().flat_map(|record| &record.episodes);
     let per_policy: Vec<f64> = by_policy(units)
         .iter()
-        .map(|records| kind.of(records.iter().flat_map(|record| &record.episodes)))
+        .filter_map(|records| kind.of(records.iter().flat_map(|record| &record.episodes)))
         .collect();
     let interval = match kind {
         Kind::Episodes(is_so) => {
@@ -288,7 +292,7 @@ fn estimate(units: &[&UnitRecord], place: usize, bootstrapped: [f64; 2]) -> Esti
         }
         _ => bootstrapped,
     };
-    Estimate { value: kind.of(episodes()), interval, deviation: spread(&per_policy) }
+    Some(Estimate { value: kind.of(episodes())?, interval, deviation: spread(&per_policy) })
 }
 
 fn spread(per_policy: &[f64]) -> Option<f64> {

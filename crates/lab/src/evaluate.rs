@@ -82,6 +82,17 @@ pub struct Summary {
     pub success_rate: f64,
     /// Share of steps on which the proposal was refused.
     pub intervention_rate: f64,
+    /// Steps on which another action ran than the proposed one.
+    pub replaced_steps: u64,
+    /// Share of these in which the proposed one would have led to a failure that did not come; `None`
+    /// of none, here and below.
+    pub avoided_share: Option<f64>,
+    /// The same for a failure that came all the same.
+    pub unavoided_share: Option<f64>,
+    /// The same for a closer call.
+    pub closer_share: Option<f64>,
+    /// The same for nothing worse than what happened.
+    pub false_alarm_share: Option<f64>,
     /// Share of steps on which no action was admissible.
     pub infeasible_rate: f64,
     /// Share of steps that cost more than the threshold though predicted admissible.
@@ -241,6 +252,10 @@ impl Summary {
         let steps = total(|record| record.steps).max(1) as f64;
         let failures = count(|record| record.crashed || record.off_road);
         let share = |number: u64| number as f64 / episodes.max(1) as f64;
+        let replaced_steps = total(EpisodeRecord::replaced);
+        let of_replaced = |number: fn(&EpisodeRecord) -> u64| {
+            (replaced_steps > 0).then(|| total(number) as f64 / replaced_steps as f64)
+        };
         Summary {
             episodes,
             collision_rate: share(failures),
@@ -252,6 +267,11 @@ impl Summary {
             mean_speed: average(|record| record.mean_speed),
             success_rate: share(count(|record| record.success)),
             intervention_rate: total(|record| record.interventions) as f64 / steps,
+            replaced_steps,
+            avoided_share: of_replaced(|record| record.avoided),
+            unavoided_share: of_replaced(|record| record.unavoided),
+            closer_share: of_replaced(|record| record.closer),
+            false_alarm_share: of_replaced(|record| record.false_alarms),
             infeasible_rate: total(|record| record.infeasible) as f64 / steps,
             misprediction_rate: total(|record| record.mispredicted) as f64 / steps,
             budget_used: average(|record| record.budget_used),
@@ -272,6 +292,7 @@ fn print_for_people(options: &Options, summary: &Summary) {
         options.seed
     );
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let of_replaced = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let crashes = format!(
         "{} (95 %: {} to {})",
         percent(summary.collision_rate),
@@ -287,6 +308,11 @@ fn print_for_people(options: &Options, summary: &Summary) {
         ("close steps", percent(summary.proximity_risk)),
         ("smallest distance", format!("{:.2} m", summary.min_distance)),
         ("interventions", percent(summary.intervention_rate)),
+        ("replaced actions", summary.replaced_steps.to_string()),
+        ("  crash avoided", of_replaced(summary.avoided_share)),
+        ("  crash not avoided", of_replaced(summary.unavoided_share)),
+        ("  closer call avoided", of_replaced(summary.closer_share)),
+        ("  false alarm", of_replaced(summary.false_alarm_share)),
         ("infeasible steps", percent(summary.infeasible_rate)),
         ("mispredicted steps", percent(summary.misprediction_rate)),
         ("budget used", percent(summary.budget_used)),

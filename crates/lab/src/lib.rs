@@ -5,6 +5,7 @@
 pub mod arm;
 pub mod audit;
 pub mod bench;
+pub mod branch;
 pub mod cli;
 pub mod document;
 pub mod episode;
@@ -16,6 +17,7 @@ pub mod oracle;
 pub mod paper;
 pub mod plan;
 pub mod policy;
+pub mod record;
 pub mod regime;
 pub mod reproduce;
 pub mod rollout;
@@ -25,6 +27,7 @@ pub mod tables;
 pub mod telling;
 pub mod trace;
 pub mod train;
+pub mod what_if;
 
 /// The README's examples, compiled and run: this is the only crate that sees what they use.
 #[cfg(doctest)]

@@ -6,10 +6,10 @@
 //! scene at every decision, so that a person can watch.
 //!
 //! ```text
-//! {"cpss_trace":1,"task":"merge-v0",...,"h":"5d1c..."}
+//! {"cpss_trace":2,"task":"merge-v0",...,"h":"5d1c..."}
 //! {"t":0,"proposal":1,"costs":[0.0,0.31],...,"h":"90ab..."}
 //! {"t":1,...}
-//! {"end":1,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
+//! {"end":2,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
 //! ```
 //!
 //! Start at [`Header`]; [`chain`] is the hash in every line, [`TraceWriter`] writes a trace while an
@@ -28,7 +28,8 @@ use cpss_shield::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::episode::EpisodeRecord;
+use crate::record::EpisodeRecord;
+use crate::what_if::WhatIf;
 
 pub mod chain;
 pub mod exact;
@@ -38,7 +39,7 @@ pub use exact::Exact;
 pub use writer::{Cell, TraceWriter};
 
 /// The version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The first line: which episode, under which rules, on which road.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -169,6 +170,9 @@ pub struct Step {
     /// Why the proposal costs what it costs: what comes too close, when \[s\] and how close \[m\].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<(String, f64, f64)>,
+    /// If another action ran than the proposed one: what that one would have led to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<WhatIf>,
     /// Where everybody was at the decision, the ego first.
     pub scene: Vec<Pose>,
 }
@@ -347,6 +351,12 @@ fn pose(body: &Body) -> Pose {
     let [x, y] = body.position;
     let heading = round(body.heading, 1e3);
     (round(x, 1e2), round(y, 1e2), heading, round(body.speed, 1e2), u8::from(body.crashed))
+}
+
+/// Where the ego is, rounded as scenes are: x, y \[m\], heading \[rad\].
+pub fn ghost_pose(scene: &Scene) -> Option<[f64; 3]> {
+    let (x, y, heading, ..) = pose(&scene.ego.as_ref()?.body);
+    Some([x, y, heading])
 }
 
 /// The lanes of a task for drawing: ends of straight ones, a point every two metres of others.

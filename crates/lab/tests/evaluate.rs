@@ -34,6 +34,7 @@ fn a_cell_has_every_number() {
         "mean_speed",
         "success_rate",
         "intervention_rate",
+        "replaced_steps",
         "infeasible_rate",
         "misprediction_rate",
         "budget_used",
@@ -46,6 +47,23 @@ fn a_cell_has_every_number() {
     assert_eq!(summary["envelope_violations"], 0);
     let crashes = summary["collision_rate"].as_f64().unwrap();
     assert!(crashes > 0.4, "random driving on merge crashes more than {crashes}");
+}
+
+/// A crash avoided, not avoided, a closer call, a false alarm: every replaced action is one of these.
+#[test]
+fn replaced_actions_are_good_for_something_or_not() {
+    let cell = |method: &str| {
+        let arguments = ["--env", "highway-v0", "--regime", "high", "--episodes", "8", "--method"];
+        evaluate(&[arguments.as_slice(), &[method]].concat()).unwrap()
+    };
+    let shares = ["avoided_share", "unavoided_share", "closer_share", "false_alarm_share"];
+    let acting = cell("cpss");
+    assert!(acting["replaced_steps"].as_u64().unwrap() > 0);
+    let sum: f64 = shares.iter().map(|key| acting[key].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    let shadow = cell("dqn");
+    assert_eq!(shadow["replaced_steps"], 0);
+    assert!(shares.iter().all(|key| shadow[key].is_null()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is measured of an episode, and how does it add up?
 //!
-//! A [`Metric`] is a quotient of sums over episodes: of counts by episodes, of counts by steps, or of
-//! numbers by episodes. [`METRICS`] lists all of them; tables, figures and CSV go by it.
+//! A [`Metric`] is a quotient of sums over episodes: of counts by episodes, by steps or by replaced
+//! actions, or of numbers by episodes. [`METRICS`] lists all of them; tables, figures and CSV go by it.
 
 use crate::episode::EpisodeRecord;
 
@@ -25,12 +25,14 @@ pub enum Kind {
     Episodes(fn(&EpisodeRecord) -> bool),
     /// The share of steps with a property.
     Steps(fn(&EpisodeRecord) -> u64),
+    /// The share of replaced actions with a property.
+    Replaced(fn(&EpisodeRecord) -> u64),
     /// The mean over episodes.
     Mean(fn(&EpisodeRecord) -> f64),
 }
 
 /// Everything that is measured, in the order of tables.
-pub const METRICS: [Metric; 11] = [
+pub const METRICS: [Metric; 15] = [
     Metric {
         name: "Collision rate",
         key: "collision_rate",
@@ -80,6 +82,30 @@ pub const METRICS: [Metric; 11] = [
         kind: Kind::Steps(|e| e.interventions),
     },
     Metric {
+        name: "Crash avoided",
+        key: "avoided_share",
+        decimals: 4,
+        kind: Kind::Replaced(|e| e.avoided),
+    },
+    Metric {
+        name: "Crash not avoided",
+        key: "unavoided_share",
+        decimals: 4,
+        kind: Kind::Replaced(|e| e.unavoided),
+    },
+    Metric {
+        name: "Closer call avoided",
+        key: "closer_share",
+        decimals: 4,
+        kind: Kind::Replaced(|e| e.closer),
+    },
+    Metric {
+        name: "False alarm",
+        key: "false_alarm_share",
+        decimals: 4,
+        kind: Kind::Replaced(|e| e.false_alarms),
+    },
+    Metric {
         name: "Infeasible",
         key: "infeasible_rate",
         decimals: 4,
@@ -110,14 +136,20 @@ impl Kind {
         match self {
             Kind::Episodes(is_so) => [f64::from(u8::from(is_so(episode))), 1.0],
             Kind::Steps(count) => [count(episode) as f64, episode.steps as f64],
+            Kind::Replaced(count) => [count(episode) as f64, episode.replaced() as f64],
             Kind::Mean(number) => [number(episode), 1.0],
         }
     }
 
-    pub(super) fn of<'a>(self, episodes: impl Iterator<Item = &'a EpisodeRecord>) -> f64 {
-        let [above, below] = episodes.map(|episode| self.parts(episode)).fold([0.0; 2], add);
-        if below > 0.0 { above / below } else { 0.0 }
+    /// What episodes come to; `None` where there is nothing to have a share in.
+    pub(super) fn of<'a>(self, episodes: impl Iterator<Item = &'a EpisodeRecord>) -> Option<f64> {
+        quotient(episodes.map(|episode| self.parts(episode)).fold([0.0; 2], add))
     }
+}
+
+/// What is above by what is below the line, if that is anything.
+pub(super) fn quotient([above, below]: [f64; 2]) -> Option<f64> {
+    (below > 0.0).then(|| above / below)
 }
 
 /// Adds what is above and what is below the line.

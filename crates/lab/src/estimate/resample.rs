@@ -5,7 +5,7 @@
 
 use cpss_highway::random::Generator;
 
-use super::metric::{METRICS, add};
+use super::metric::{METRICS, add, quotient};
 use crate::plan::UnitRecord;
 use crate::statistics::percentiles;
 
@@ -24,18 +24,19 @@ pub(super) fn bootstrap(
     policies: &[Vec<&UnitRecord>],
     random: &mut Generator,
 ) -> [[f64; 2]; METRICS.len()] {
-    let drawn: Vec<[f64; METRICS.len()]> =
+    let drawn: Vec<[Option<f64>; METRICS.len()]> =
         (0..RESAMPLES).map(|_| resampled(policies, random)).collect();
     std::array::from_fn(|place| {
-        percentiles(&mut drawn.iter().map(|values| values[place]).collect::<Vec<_>>())
+        percentiles(&mut drawn.iter().filter_map(|values| values[place]).collect::<Vec<_>>())
     })
 }
 
 /// All metrics of one resample: as many training seeds as there are, and of each as many episodes.
+/// A share of nothing is `None`.
 pub(super) fn resampled(
     policies: &[Vec<&UnitRecord>],
     random: &mut Generator,
-) -> [f64; METRICS.len()] {
+) -> [Option<f64>; METRICS.len()] {
     let mut sums = [[0.0; 2]; METRICS.len()];
     for _ in 0..policies.len() {
         for record in &policies[random.choice(policies.len())] {
@@ -47,7 +48,7 @@ pub(super) fn resampled(
             }
         }
     }
-    sums.map(|[above, below]| if below > 0.0 { above / below } else { 0.0 })
+    sums.map(quotient)
 }
 
 /// Failure rates of two arms in one resample of the same training seeds and episodes.

@@ -109,6 +109,7 @@ impl Witness for TraceWriter {
             ledger: LedgerLine(0, Exact(0.0), Exact(0.0), Exact(0.0), Exact(0.0), false),
             reward: 0.0,
             conflict: conflict.map(conflict_words),
+            what_if: None,
             scene: poses(scene),
         });
     }
@@ -120,6 +121,7 @@ impl Witness for TraceWriter {
         step.mispredicted = outcome.settlement.mispredicted;
         step.ledger = LedgerLine::of(outcome.settlement, outcome.ledger);
         step.reward = outcome.reward;
+        step.what_if = outcome.what_if.cloned();
         self.push(&step, false);
     }
 

@@ -1,0 +1,78 @@
+//! What is kept of an episode as numbers?
+//!
+//! An [`EpisodeRecord`]: one line of an experiment's records, and the last line of a trace. Everything
+//! in tables and figures is a sum over these.
+
+use serde::{Deserialize, Serialize};
+
+use crate::what_if::Effects;
+
+/// What came of one episode.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EpisodeRecord {
+    /// Its seed.
+    pub seed: u64,
+    /// Decisions taken.
+    pub steps: u64,
+    /// Whether the ego crashed.
+    pub crashed: bool,
+    /// Whether it ended off the road (racetrack).
+    pub off_road: bool,
+    /// Whether it got where it was going, or lasted until the time was up.
+    pub success: bool,
+    /// Sum of rewards.
+    pub episode_return: f64,
+    /// Discounted sum of rewards, for Theorem 3.
+    pub discounted_return: f64,
+    /// Mean speed \[m/s\].
+    pub mean_speed: f64,
+    /// Steps whose realised cost was above zero.
+    pub close_steps: u64,
+    /// Smallest distance to another vehicle, or to the boundary \[m\].
+    #[serde(with = "crate::trace::exact")]
+    pub min_distance: f64,
+    /// Steps on which the proposal was (or, in the shadow, would have been) refused.
+    pub interventions: u64,
+    /// The most of these in a row.
+    pub longest_intervention: u64,
+    /// Discounted count of these, for Theorem 3.
+    pub discounted_interventions: f64,
+    /// The most that a refusal changed the reward of its step, for Theorem 3.
+    pub reward_change: f64,
+    /// Replaced actions that would have led to a failure, which did not come.
+    pub avoided: u64,
+    /// Replaced actions that would have led to a failure, which came all the same.
+    pub unavoided: u64,
+    /// Replaced actions that would have led closer to others than the ego really came.
+    pub closer: u64,
+    /// Replaced actions that would have led to nothing worse.
+    pub false_alarms: u64,
+    /// Steps on which no action was admissible.
+    pub infeasible: u64,
+    /// Steps on which the executed action was predicted admissible and cost more.
+    pub mispredicted: u64,
+    /// Share of the budget that was spent.
+    pub budget_used: f64,
+    /// Whether the envelope held at every step.
+    pub envelope_held: bool,
+}
+
+impl EpisodeRecord {
+    /// Whether the ego crashed, or on the racetrack left the road.
+    pub fn failed(&self) -> bool {
+        self.crashed || self.off_road
+    }
+
+    /// Steps on which another action ran than the proposed one, and the proposed one was tried in a
+    /// branch of the world.
+    pub fn replaced(&self) -> u64 {
+        self.avoided + self.unavoided + self.closer + self.false_alarms
+    }
+
+    /// Takes down what the replaced actions would have led to.
+    pub fn count(&mut self, effects: Effects) {
+        let Effects { avoided, unavoided, closer, nothing } = effects;
+        (self.avoided, self.unavoided) = (avoided, unavoided);
+        (self.closer, self.false_alarms) = (closer, nothing);
+    }
+}

@@ -1,0 +1,190 @@
+//! Contract: at every replaced action, and nowhere else, a trace holds what the policy alone would have
+//! come to; the real episode does not notice; and the record counts what follows from it.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod traces;
+
+use cpss::arm::{Arm, ShieldSettings};
+use cpss::audit::{Problem, audit};
+use cpss::episode::Player;
+use cpss::policy::PolicySource;
+use cpss::trace::{Cell, Exact, TraceWriter};
+use cpss::what_if::WhatIf;
+use cpss_highway::{Action, TaskId};
+use traces::{Parts, TASKS, first_replaced, regime, trace_of};
+
+/// Until its first intervention a shielded episode is the unshielded one. So what the unshielded one does
+/// from there on is what the branch must show.
+#[test]
+fn the_first_branch_is_the_unshielded_episode() {
+    for task in TASKS {
+        let (seed, trace) = first_replaced(task);
+        let (with, without) = (Parts::of(&trace), Parts::of(&trace_of(task, Arm::Dqn, seed)));
+        let place = with.steps.iter().position(|step| step.what_if.is_some()).unwrap();
+        let WhatIf { crashed, costs, ghost } = with.steps[place].what_if.clone().unwrap();
+        let real = &without.steps[place..];
+        let decisions = costs.len().min(real.len());
+        assert_eq!(costs.len(), decisions, "{task:?}: the branch outlived the episode");
+        let observed: Vec<Exact> = real[..decisions].iter().map(|step| step.observed).collect();
+        assert_eq!(costs, observed, "{task:?}");
+        let scenes = real.iter().map(|step| &step.scene).chain([&without.end.scene]);
+        let poses = scenes.map(|scene| [scene[0].0, scene[0].1, scene[0].2]);
+        assert_eq!(ghost, poses.take(decisions + 1).collect::<Vec<_>>(), "{task:?}");
+        let ended = decisions == real.len();
+        assert_eq!(crashed, ended && without.end.record.failed(), "{task:?}");
+    }
+}
+
+/// The executed actions, run in a world that nobody branches, lead to the same rewards and scenes.
+#[test]
+fn the_real_episode_does_not_notice() {
+    for task in TASKS {
+        let (seed, trace) = first_replaced(task);
+        let Parts { steps, .. } = Parts::of(&trace);
+        let regime = regime(task);
+        let (mut world, mut drift) = regime.begin(seed);
+        let mut seen = vec![0.0; regime.task().observer.len()];
+        for step in &steps {
+            let ego = (world.ego().x * 1e2).round() / 1e2 + 0.0;
+            assert_eq!(ego, step.scene[0].0, "{task:?} step {}", step.t);
+            drift.apply(&mut world);
+            let taken = world.step(Action::Index(step.ran), &mut seen).unwrap();
+            assert_eq!(Exact(taken.reward.total), Exact(step.reward), "{task:?} step {}", step.t);
+        }
+    }
+}
+
+#[test]
+fn only_replaced_actions_are_branched_and_all_of_them_are_counted() {
+    let mut replaced = 0;
+    for task in TASKS {
+        for arm in [Arm::Cpss, Arm::Fixed, Arm::Dqn, Arm::Random] {
+            let Parts { steps, end, .. } = Parts::of(&trace_of(task, arm, 1_000_001));
+            for step in &steps {
+                assert_eq!(step.what_if.is_some(), step.ran != step.proposal);
+            }
+            let branches = steps.iter().filter(|step| step.what_if.is_some()).count() as u64;
+            assert_eq!(end.record.replaced(), branches);
+            assert!(branches == 0 || !matches!(arm, Arm::Dqn | Arm::Random));
+            replaced += branches;
+        }
+    }
+    assert!(replaced > 0, "nothing was tried");
+}
+
+/// A player's room from another episode leaves nothing behind.
+#[test]
+fn the_same_episode_has_the_same_branches() {
+    let task = TaskId::HighwayV0;
+    let (seed, trace) = first_replaced(task);
+    let regime = regime(task);
+    let settings = ShieldSettings::shipped(task).unwrap();
+    let policy = PolicySource::Builtin(0);
+    let mut player =
+        Player::new(&regime, Arm::Cpss, &settings, Some(policy.load(regime.task()).unwrap()))
+            .unwrap();
+    player.play(seed + 1).unwrap();
+    let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss, policy: policy.to_string() };
+    let mut writer = TraceWriter::new(cell);
+    player.play_before(&mut writer, seed).unwrap();
+    assert_eq!(writer.text(), trace);
+    assert_ne!(trace_of(task, Arm::Cpss, seed + 1), trace);
+}
+
+/// One trace for each effect, by hand: the branch is made to show it, and only the count that follows from
+/// it passes the audit.
+#[test]
+fn each_effect_is_derived_from_the_trace() {
+    let (_, trace) = first_replaced(TaskId::MergeV0);
+    let whole = Parts::of(&trace);
+    let place = whole.steps.iter().position(|step| step.what_if.is_some()).unwrap();
+    let made = |crashed: bool, costs: &[f64], failed: bool| {
+        let mut parts = whole.clone();
+        // A single intervention, in an episode that ends two decisions after it.
+        parts.steps[place].what_if = Some(WhatIf {
+            crashed,
+            costs: costs.iter().copied().map(Exact).collect(),
+            ghost: vec![ghost_of(&whole, place); costs.len() + 1],
+        });
+        let record = &mut parts.end.record;
+        record.crashed = failed;
+        parts.end.scene[0].4 = u8::from(failed);
+        parts
+    };
+    let others = |parts: &Parts| {
+        let mut parts = parts.clone();
+        let found = |parts: &Parts| audit(parts.sealed().as_bytes());
+        let mut tried = Vec::new();
+        // Which counts does the audit accept? Exactly one way to raise one of them from the rest.
+        let rest = {
+            let branches = parts.steps.iter().enumerate().filter(|(at, _)| *at != place);
+            let branches = branches.filter_map(|(at, step)| Some((at, step.what_if.as_ref()?)));
+            let costs: Vec<f64> = parts.steps.iter().map(|step| step.observed.0).collect();
+            cpss::what_if::Effects::of(branches, &costs, parts.end.record.failed())
+        };
+        for effect in ["avoided", "unavoided", "closer", "false alarms"] {
+            let record = &mut parts.end.record;
+            record.count(rest);
+            *match effect {
+                "avoided" => &mut record.avoided,
+                "unavoided" => &mut record.unavoided,
+                "closer" => &mut record.closer,
+                _ => &mut record.false_alarms,
+            } += 1;
+            match found(&parts) {
+                Ok(_) => tried.push(effect),
+                Err(found) => {
+                    let counted = matches!(&found.problem, Problem::Differs { field, .. }
+                        if field.starts_with("record: "));
+                    assert!(counted, "{effect}: {found}");
+                }
+            }
+        }
+        tried
+    };
+    let left = whole.steps.len() - place;
+    let long = |last: f64| [vec![0.0; left], vec![last]].concat();
+    assert_eq!(others(&made(true, &[0.5, 1.0], false)), ["avoided"]);
+    assert_eq!(others(&made(true, &long(1.0), true)), ["unavoided"]);
+    assert_eq!(others(&made(false, &[0.0, 0.999], false)), ["closer"]);
+    assert_eq!(others(&made(false, &[0.0], false)), ["false alarms"]);
+}
+
+fn ghost_of(parts: &Parts, place: usize) -> [f64; 3] {
+    let ego = parts.steps[place].scene[0];
+    [ego.0, ego.1, ego.2]
+}
+
+#[test]
+fn a_forged_branch_is_found() {
+    let (_, trace) = first_replaced(TaskId::MergeV0);
+    let whole = Parts::of(&trace);
+    let place = whole.steps.iter().position(|step| step.what_if.is_some()).unwrap();
+    let calm = whole.steps.iter().position(|step| step.what_if.is_none()).unwrap();
+    let check = |field: &str, edit: &dyn Fn(&mut Parts)| {
+        let mut parts = whole.clone();
+        edit(&mut parts);
+        let found = audit(parts.sealed().as_bytes()).unwrap_err();
+        let is_it = matches!(&found.problem, Problem::Differs { field: f, .. } if *f == field);
+        assert!(is_it, "{field}: {found}");
+    };
+    let branch = |parts: &mut Parts, edit: &dyn Fn(&mut WhatIf)| {
+        edit(parts.steps[place].what_if.as_mut().unwrap());
+    };
+    check("what_if: is there", &|parts| parts.steps[place].what_if = None);
+    check("what_if: is there", &|parts| {
+        parts.steps[calm].what_if = whole.steps[place].what_if.clone();
+    });
+    check("what_if: poses", &|parts| branch(parts, &|b| b.ghost.truncate(1)));
+    check("what_if: starts at the ego", &|parts| branch(parts, &|b| b.ghost[0][0] += 1.0));
+    check("what_if: costs are from 0 to 1", &|parts| {
+        branch(parts, &|b| b.costs[0] = Exact(f64::NAN));
+    });
+    check("what_if: a crash costs 1", &|parts| {
+        branch(parts, &|b| {
+            b.crashed = true;
+            *b.costs.last_mut().unwrap() = Exact(0.5);
+        });
+    });
+}
