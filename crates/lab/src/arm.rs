@@ -64,6 +64,33 @@ impl Arm {
         }
     }
 
+    /// A shield as this arm has it, from settings that agree with `spec` wherever the arm leaves a
+    /// choice: what differs from `spec` is what the arm forces.
+    pub fn forced(self, spec: &ShieldSpec) -> ShieldSpec {
+        let (k_density, k_change, gain_floor) = match spec.gain {
+            GainSpec::Exponential { k_density, k_change, floor } => (k_density, k_change, floor),
+            _ => (one(), one(), default_floor()),
+        };
+        let settings = ShieldSettings {
+            budget: spec.budget,
+            horizon: spec.horizon,
+            tau_cap: spec.tau_cap,
+            k_density,
+            k_change,
+            gain_floor,
+            smoothing: spec.smoothing,
+            fallback: spec.fallback.into(),
+            last_resort: spec.last_resort,
+            fixed_threshold: spec.tau_cap,
+        };
+        match self {
+            // A scale changes a number that is free to choose.
+            Arm::CpssScaled(_) => Arm::Cpss.shield(&settings),
+            Arm::FixedScaled(_) => Arm::Fixed.shield(&settings),
+            arm => arm.shield(&settings),
+        }
+    }
+
     /// Whether it needs no policy: who proposes is part of the arm.
     pub fn is_floor(self) -> bool {
         matches!(self, Arm::Random | Arm::Constant(_))
@@ -184,6 +211,15 @@ impl From<FallbackName> for Fallback {
     }
 }
 
+impl From<Fallback> for FallbackName {
+    fn from(fallback: Fallback) -> FallbackName {
+        match fallback {
+            Fallback::MinRisk => FallbackName::MinRisk,
+            Fallback::BestAdmissible => FallbackName::BestAdmissible,
+        }
+    }
+}
+
 impl ShieldSettings {
     /// The shipped settings of a task: one for all regimes.
     ///
@@ -270,6 +306,22 @@ mod tests {
         let scaled = Arm::FixedScaled(500).shield(&settings);
         assert_eq!(scaled.tau_cap, settings.fixed_threshold / 2.0);
         assert!(Shield::new(Arm::FixedScaled(100_000).shield(&settings)).is_ok());
+    }
+
+    #[test]
+    fn an_arm_forces_no_more_than_it_is() {
+        for id in TaskId::ALL {
+            let settings = ShieldSettings::shipped(id).unwrap();
+            let some = [Arm::CpssScaled(70), Arm::FixedScaled(70), Arm::Random, Arm::Constant(1)];
+            for arm in Arm::POLICY_ARMS.into_iter().chain(some) {
+                let spec = arm.shield(&settings);
+                assert_eq!(arm.forced(&spec), spec, "{id:?} {arm}");
+            }
+            let whole = Arm::Cpss.shield(&settings);
+            for arm in [Arm::Dqn, Arm::Fixed, Arm::BudgetOnly, Arm::ContextOnly] {
+                assert_ne!(arm.forced(&whole), whole, "{id:?} {arm}");
+            }
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub const DISCOUNT: f64 = 0.95;
 /// Someone who looks on while an episode is played, and changes nothing.
 pub trait Witness {
     /// An episode begins.
-    fn begin(&mut self, _seed: u64, _task: &Task, _scene: &Scene, _shield: &Shield) {}
+    fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield) {}
     /// A proposal was judged.
     fn judged(&mut self, _judged: &Judged<'_>) {}
     /// The world was stepped and the decision settled.
@@ -151,10 +151,9 @@ impl<'a> Player<'a> {
         world.observe(&mut self.seen);
         self.scene.observe(&world);
         self.shield.reset();
-        witness.begin(seed, world.task(), &self.scene, &self.shield);
+        witness.begin(seed, world.task(), &self.shield);
         let tau_cap = self.shield.rules().spec().tau_cap;
-        // Proposals of the random arm, from a stream that belongs to nobody else.
-        let mut random = Generator::seeded(seed ^ 0xa2_1b9e_0000);
+        let mut random = random_proposals(seed);
         let mut record =
             EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
         let mut discount = 1.0;
@@ -265,6 +264,11 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
+}
+
+/// Proposals of the random arm, from a stream that belongs to nobody else.
+pub fn random_proposals(seed: u64) -> Generator {
+    Generator::seeded(seed ^ 0xa2_1b9e_0000)
 }
 
 fn count_at(counts: &mut Vec<u32>, place: usize) {

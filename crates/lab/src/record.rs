@@ -9,6 +9,7 @@ use crate::what_if::Effects;
 
 /// What came of one episode.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct EpisodeRecord {
     /// Its seed.
     pub seed: u64,

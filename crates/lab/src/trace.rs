@@ -21,11 +21,9 @@
 //!
 //! **Absent on purpose:** other drivers' minds, and anything that would take the world to derive.
 
+use cpss_highway::Scene;
 use cpss_highway::scene::Body;
-use cpss_highway::{Scene, Task};
-use cpss_shield::{
-    Certificate, Decision, Fallback, GainSpec, Mode, Settlement, ShieldSpec, Verdict,
-};
+use cpss_shield::{Certificate, Decision, GainSpec, Mode, Settlement, ShieldSpec, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::record::EpisodeRecord;
@@ -33,9 +31,11 @@ use crate::what_if::WhatIf;
 
 pub mod chain;
 pub mod exact;
+mod road;
 mod writer;
 
 pub use exact::Exact;
+pub use road::Road;
 pub use writer::{Cell, TraceWriter};
 
 /// The version of the format.
@@ -270,10 +270,7 @@ impl From<&ShieldSpec> for Rules {
                 }
             },
             smoothing: spec.smoothing,
-            fallback: match spec.fallback {
-                Fallback::MinRisk => crate::arm::FallbackName::MinRisk,
-                Fallback::BestAdmissible => crate::arm::FallbackName::BestAdmissible,
-            },
+            fallback: spec.fallback.into(),
             shadow: spec.mode == Mode::Shadow,
             last_resort: spec.last_resort,
         }
@@ -357,22 +354,6 @@ fn pose(body: &Body) -> Pose {
 pub fn ghost_pose(scene: &Scene) -> Option<[f64; 3]> {
     let (x, y, heading, ..) = pose(&scene.ego.as_ref()?.body);
     Some([x, y, heading])
-}
-
-/// The lanes of a task for drawing: ends of straight ones, a point every two metres of others.
-pub fn lane_lines(task: &Task) -> Vec<LaneLine> {
-    let line = |lane: &cpss_highway::lane::Lane| {
-        let pieces = match lane.shape {
-            cpss_highway::lane::Shape::Straight { .. } => 1,
-            _ => (lane.length / 2.0).ceil().clamp(1.0, 1000.0) as usize,
-        };
-        let at = |piece: usize| {
-            let [x, y] = lane.position(lane.length * piece as f64 / pieces as f64, 0.0);
-            [round(x, 1e2), round(y, 1e2)]
-        };
-        LaneLine { width: lane.width, line: (0..=pieces).map(at).collect() }
-    };
-    task.network.lanes().map(|(_, lane)| line(lane)).collect()
 }
 
 /// Rounds to a fraction, without the minus sign of a zero.

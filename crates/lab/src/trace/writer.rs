@@ -3,7 +3,6 @@
 //! A [`TraceWriter`] is a [`Witness`]: the player tells it what happened, and it adds a line. The
 //! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
 
-use cpss_highway::action::Controls;
 use cpss_highway::{Scene, Task};
 use cpss_risk::{Conflict, Hazard};
 use cpss_shield::{Certificate, Shield};
@@ -11,8 +10,8 @@ use serde::Serialize;
 
 use super::chain::Chain;
 use super::{
-    CertificateLine, End, Exact, Header, LedgerLine, Rules, Step, Tau, VERSION, lane_lines, poses,
-    round, verdict_words,
+    CertificateLine, End, Exact, Header, LedgerLine, Road, Rules, Step, Tau, VERSION, poses, round,
+    verdict_words,
 };
 use crate::arm::Arm;
 use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};
@@ -62,15 +61,11 @@ impl TraceWriter {
 }
 
 impl Witness for TraceWriter {
-    fn begin(&mut self, seed: u64, task: &Task, scene: &Scene, shield: &Shield) {
+    fn begin(&mut self, seed: u64, task: &Task, shield: &Shield) {
         self.text.clear();
         self.chain = Chain::default();
         self.step = None;
-        let car = scene.ego.map_or([0.0; 2], |ego| [ego.body.length, ego.body.width]);
-        let obstacles = scene.obstacles.iter().map(|body| {
-            let [x, y] = body.position.map(|at| round(at, 1e2));
-            [x, y, round(body.heading, 1e3), body.length, body.width]
-        });
+        let Road { actions, decision_time, car, lanes, obstacles } = Road::of(task);
         let header = Header {
             cpss_trace: VERSION,
             program: concat!("cpss ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -80,12 +75,12 @@ impl Witness for TraceWriter {
             privileged: self.cell.arm == Arm::Oracle,
             policy: self.cell.policy.clone(),
             seed,
-            actions: action_names(task),
-            decision_time: task.decision_time,
+            actions,
+            decision_time,
             shield: Rules::from(shield.rules().spec()),
             car,
-            lanes: lane_lines(task),
-            obstacles: obstacles.collect(),
+            lanes,
+            obstacles,
         };
         self.push(&header, false);
     }
@@ -129,18 +124,6 @@ impl Witness for TraceWriter {
         let certificate = CertificateLine::from(certificate);
         let end = End { end: VERSION, scene: poses(scene), record: *record, certificate };
         self.push(&end, true);
-    }
-}
-
-fn action_names(task: &Task) -> Vec<String> {
-    match &task.controls {
-        Controls::Meta { actions, .. } => {
-            actions.iter().map(|action| action.label().to_owned()).collect()
-        }
-        Controls::Discrete { points, .. } => {
-            points.iter().map(|point| format!("{:+.2}", point[0])).collect()
-        }
-        Controls::Continuous(_) => Vec::new(),
     }
 }
 
