@@ -91,6 +91,11 @@ impl Arm {
         }
     }
 
+    /// Whether its budget can ever limit a decision, so that a share of it means something.
+    pub fn binds_ledger(self) -> bool {
+        !matches!(self, Arm::Fixed | Arm::FixedScaled(_) | Arm::ContextOnly)
+    }
+
     /// Whether it needs no policy: who proposes is part of the arm.
     pub fn is_floor(self) -> bool {
         matches!(self, Arm::Random | Arm::Constant(_))

@@ -2,7 +2,7 @@
 //!
 //! A [`Results`] holds the records; [`Results::estimate`] gives one [`Metric`] of one cell as an
 //! [`Estimate`]: the value over all episodes, its 95 % interval, and how much training seeds differ.
-//! [`Results::reduction`] compares two arms on the same episodes.
+//! [`Results::reduction`] compares two arms on the same episodes (`compare`).
 //!
 //! Rates of episodes have Wilson's interval. Everything else is bootstrapped at two levels, first
 //! training seeds, then episodes within them: the training seed is the unit of replication, and an
@@ -13,17 +13,17 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use crate::episode::EpisodeRecord;
+use crate::arm::Arm;
 use crate::plan::UnitRecord;
-use crate::statistics::{mean, percentiles, standard_deviation, wilson};
+use crate::statistics::{standard_deviation, wilson};
 
+mod compare;
 mod metric;
 mod resample;
 
 pub use metric::{Kind, METRICS, Metric, metric};
 
-use metric::add;
-use resample::{RESAMPLES, bootstrap, by_policy, distinct, resampled, resampled_pair, seeded};
+use resample::{bootstrap, by_policy, distinct, seeded};
 
 /// A number with what is known about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -119,6 +119,10 @@ impl<'a> Results<'a> {
 
     /// One metric of a cell; `None` where nothing was played, or there is nothing to have a share in.
     pub fn estimate(&self, cell: Cell<'_>, metric: &Metric) -> Option<Estimate> {
+        // A share of a budget so large that it limits nothing would say nothing.
+        if metric.key == "budget_used" && !binds_ledger(cell.arm) {
+            return None;
+        }
         let place = METRICS.iter().position(|known| known.key == metric.key)?;
         self.estimates(cell)?[place]
     }
@@ -138,145 +142,11 @@ impl<'a> Results<'a> {
         lock().push((name, estimates));
         Some(estimates)
     }
+}
 
-    /// By how much an arm has fewer failures than another on the same episodes, as a share, of some
-    /// tasks together, each counting the same; `None` where the other has none or nothing was played.
-    pub fn reduction(&self, tasks: &[&str], before: &str, after: &str) -> Option<Estimate> {
-        let of = |arm: &str| -> Vec<Vec<Vec<&UnitRecord>>> {
-            let units = |task: &&str| by_policy(&self.units(Cell { task, regime: None, arm }));
-            tasks.iter().map(units).collect()
-        };
-        let (before, after) = (of(before), of(after));
-        let shape = |all: &[Vec<Vec<&UnitRecord>>]| -> Vec<usize> {
-            all.iter().flatten().flatten().map(|record| record.episodes.len()).collect()
-        };
-        if before.iter().any(Vec::is_empty) || shape(&before) != shape(&after) {
-            return None;
-        }
-        let rate = |task: &[Vec<&UnitRecord>]| {
-            let episodes = task.iter().flatten().flat_map(|record| &record.episodes);
-            Kind::Episodes(EpisodeRecord::failed).of(episodes).unwrap_or_default()
-        };
-        let share = |before: f64, after: f64| 1.0 - after / before;
-        let rates = |all: &[Vec<Vec<&UnitRecord>>]| {
-            mean(&all.iter().map(|task| rate(task)).collect::<Vec<_>>())
-        };
-        let (first, second) = (rates(&before), rates(&after));
-        if first <= 0.0 {
-            return None;
-        }
-        let mut random = seeded(&format!("reduction {tasks:?}"));
-        let mut drawn = Vec::with_capacity(RESAMPLES);
-        for _ in 0..RESAMPLES {
-            let mut sums = [0.0; 2];
-            for (before, after) in before.iter().zip(&after) {
-                let pair = resampled_pair(before, after, &mut random);
-                sums = add(sums, pair);
-            }
-            if sums[0] > 0.0 {
-                drawn.push(share(sums[0], sums[1]));
-            }
-        }
-        let [mut low, high] = percentiles(&mut drawn);
-        // Without a single failure every resample says 100 %; Wilson's upper end is more honest.
-        if second == 0.0 {
-            let episodes: u64 = shape(&after).iter().map(|count| *count as u64).sum();
-            low = share(first, wilson(0, episodes)[1]).max(0.0);
-        }
-        let policies: Vec<f64> = (0..before.iter().map(Vec::len).min().unwrap_or(0))
-            .filter_map(|policy| {
-                let of = |all: &[Vec<Vec<&UnitRecord>>]| {
-                    mean(&all.iter().map(|t| rate(&t[policy..=policy])).collect::<Vec<_>>())
-                };
-                let (first, second) = (of(&before), of(&after));
-                (first > 0.0).then(|| share(first, second))
-            })
-            .collect();
-        Some(Estimate {
-            value: share(first, second),
-            interval: [low, high],
-            deviation: spread(&policies),
-        })
-    }
-
-    /// By how much the discounted return of an arm is above another's, on the same episodes.
-    pub fn value_difference(
-        &self,
-        task: &str,
-        regime: &str,
-        after: &str,
-        before: &str,
-    ) -> Option<Estimate> {
-        let of = |arm| by_policy(&self.units(Cell { task, regime: Some(regime), arm }));
-        let (after, before) = (of(after), of(before));
-        let difference = |after: &[&UnitRecord], before: &[&UnitRecord]| -> Vec<f64> {
-            let returns = |records: &[&UnitRecord]| -> Vec<f64> {
-                let episodes = records.iter().flat_map(|record| &record.episodes);
-                episodes.map(|episode| episode.discounted_return).collect()
-            };
-            let pairs = returns(after).into_iter().zip(returns(before));
-            pairs.map(|(after, before)| after - before).collect()
-        };
-        let policies: Vec<Vec<f64>> =
-            after.iter().zip(&before).map(|(after, before)| difference(after, before)).collect();
-        if policies.is_empty() || policies.iter().any(Vec::is_empty) {
-            return None;
-        }
-        let mut random = seeded(&format!("value difference {task} {regime}"));
-        let mut drawn: Vec<f64> = (0..RESAMPLES)
-            .map(|_| {
-                let mut values = Vec::new();
-                for _ in 0..policies.len() {
-                    let policy = &policies[random.choice(policies.len())];
-                    values.extend((0..policy.len()).map(|_| policy[random.choice(policy.len())]));
-                }
-                mean(&values)
-            })
-            .collect();
-        let means: Vec<f64> = policies.iter().map(|values| mean(values)).collect();
-        Some(Estimate {
-            value: mean(&policies.concat()),
-            interval: percentiles(&mut drawn),
-            deviation: spread(&means),
-        })
-    }
-
-    /// The mean of a metric over tasks, each counting the same, with a bootstrapped interval.
-    pub fn mean_over_tasks(
-        &self,
-        regime: Option<&str>,
-        arm: &str,
-        metric: &Metric,
-    ) -> Option<Estimate> {
-        let tasks: Vec<Vec<Vec<&UnitRecord>>> = self
-            .tasks()
-            .into_iter()
-            .map(|task| by_policy(&self.units(Cell { task, regime, arm })))
-            .collect();
-        if tasks.iter().any(Vec::is_empty) {
-            return None;
-        }
-        let place = METRICS.iter().position(|known| known.key == metric.key)?;
-        let mut random = seeded(&format!("mean over tasks {regime:?} {arm} {}", metric.key));
-        let mut drawn: Vec<f64> = (0..RESAMPLES)
-            .filter_map(|_| {
-                let values = tasks.iter().map(|task| resampled(task, &mut random)[place]);
-                Some(mean(&values.collect::<Option<Vec<_>>>()?))
-            })
-            .collect();
-        let value = |task: &[Vec<&UnitRecord>]| {
-            metric.kind.of(task.iter().flatten().flat_map(|record| &record.episodes))
-        };
-        let policies = (0..tasks.iter().map(Vec::len).min().unwrap_or(0)).filter_map(|policy| {
-            let values = tasks.iter().map(|task| value(&task[policy..=policy]));
-            Some(mean(&values.collect::<Option<Vec<_>>>()?))
-        });
-        Some(Estimate {
-            value: mean(&tasks.iter().map(|task| value(task)).collect::<Option<Vec<_>>>()?),
-            interval: percentiles(&mut drawn),
-            deviation: spread(&policies.collect::<Vec<_>>()),
-        })
-    }
+/// Whether an arm's ledger limits anything. One that is not known is taken to.
+fn binds_ledger(arm: &str) -> bool {
+    arm.parse().map_or(true, Arm::binds_ledger)
 }
 
 fn estimate(units: &[&UnitRecord], place: usize, bootstrapped: [f64; 2]) -> Option<Estimate> {
@@ -302,11 +172,12 @@ fn spread(per_policy: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::episode::EpisodeRecord;
     use crate::plan::Unit;
 
     /// A unit in which the episodes of these places failed, each of ten steps with a return of its
     /// own.
-    fn unit(arm: &str, policy: usize, episodes: u64, failures: &[u64]) -> UnitRecord {
+    pub(super) fn unit(arm: &str, policy: usize, episodes: u64, failures: &[u64]) -> UnitRecord {
         let unit = Unit {
             task: "merge-v0".to_owned(),
             regime: "high".to_owned(),
@@ -354,35 +225,29 @@ mod tests {
     }
 
     #[test]
-    fn a_reduction_is_paired_and_its_interval_holds_it() {
-        let failures: Vec<u64> = (0..50).collect();
-        let records = [unit("dqn", 0, 100, &failures), unit("cpss", 0, 100, &failures[..10])];
+    fn a_share_of_no_budget_is_none() {
+        let records = ["cpss", "fixed", "fixed*2", "context-only"].map(|arm| unit(arm, 0, 4, &[]));
         let results = Results::new(&records);
-        let found = results.reduction(&["merge-v0"], "dqn", "cpss").unwrap();
-        assert!((found.value - 0.8).abs() < 1e-12);
-        let [low, high] = found.interval;
-        // The ratio of 10 of 50 failures: Wilson's interval of it is 0.11 to 0.33.
-        assert!((0.6..0.74).contains(&low) && (0.85..0.95).contains(&high), "{low} {high}");
-        assert_eq!(results.reduction(&["merge-v0"], "dqn", "cpss"), Some(found), "the same again");
-        assert_eq!(results.reduction(&["merge-v0"], "dqn", "fixed"), None);
+        let used = |arm| results.estimate(Cell { arm, ..CELL }, metric("budget_used"));
+        assert!(used("cpss").is_some());
+        assert!(["fixed", "fixed*2", "context-only"].iter().all(|arm| used(arm).is_none()));
     }
 
     #[test]
-    fn no_failure_at_all_is_not_certainty() {
-        let records =
-            [unit("dqn", 0, 100, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), unit("cpss", 0, 100, &[])];
-        let found = Results::new(&records).reduction(&["merge-v0"], "dqn", "cpss").unwrap();
-        assert_eq!((found.value, found.interval[1]), (1.0, 1.0));
-        assert!((found.interval[0] - (1.0 - wilson(0, 100)[1] / 0.1)).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_value_difference_is_of_the_same_episodes() {
-        let records = [unit("dqn", 0, 30, &[]), unit("cpss", 0, 30, &[])];
+    fn a_share_of_interventions_is_of_those_that_there_are() {
+        let mut records =
+            [unit("cpss", 0, 4, &[]), unit("cpss", 1, 4, &[]), unit("dqn", 0, 4, &[])];
+        for (place, episode) in records[0].episodes.iter_mut().enumerate() {
+            (episode.avoided, episode.false_alarms) = (1, place as u64);
+        }
         let results = Results::new(&records);
-        let found = results.value_difference("merge-v0", "high", "cpss", "dqn").unwrap();
-        // Returns run from 0 to 29, but every pair differs by a half.
-        assert_eq!((found.value, found.interval), (0.5, [0.5, 0.5]));
+        let share = |arm, key| results.estimate(Cell { arm, ..CELL }, metric(key));
+        let avoided = share("cpss", "avoided_share").unwrap();
+        // Four of ten; the other training seed has none to have a share in.
+        assert_eq!((avoided.value, avoided.deviation), (0.4, None));
+        assert!(avoided.interval[0] >= 0.25 && avoided.interval[1] <= 1.0, "{avoided:?}");
+        assert_eq!(share("cpss", "unavoided_share").unwrap().value, 0.0);
+        assert_eq!(share("dqn", "avoided_share"), None);
     }
 
     #[test]

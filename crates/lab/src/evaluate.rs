@@ -97,8 +97,8 @@ pub struct Summary {
     pub infeasible_rate: f64,
     /// Share of steps that cost more than the threshold though predicted admissible.
     pub misprediction_rate: f64,
-    /// Mean share of the budget that was spent.
-    pub budget_used: f64,
+    /// Mean share of the budget that was spent; `None` where the arm's budget limits nothing.
+    pub budget_used: Option<f64>,
     /// Episodes in which the envelope did not hold at every step.
     pub envelope_violations: u64,
     /// Decisions per second, on all threads together.
@@ -134,7 +134,8 @@ pub fn run(options: &Options) -> Result<()> {
         policy: &options.policy,
     };
     let played = contest.play_all(&seeds, options.trace.as_deref())?;
-    let summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
+    let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
+    summary.budget_used = summary.budget_used.filter(|_| options.method.binds_ledger());
     if options.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
@@ -274,7 +275,7 @@ impl Summary {
             false_alarm_share: of_replaced(|record| record.false_alarms),
             infeasible_rate: total(|record| record.infeasible) as f64 / steps,
             misprediction_rate: total(|record| record.mispredicted) as f64 / steps,
-            budget_used: average(|record| record.budget_used),
+            budget_used: Some(average(|record| record.budget_used)),
             envelope_violations: count(|record| !record.envelope_held),
             steps_per_second: total(|record| record.steps) as f64 / seconds.max(1e-9),
         }
@@ -292,7 +293,7 @@ fn print_for_people(options: &Options, summary: &Summary) {
         options.seed
     );
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let of_replaced = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let or_dash = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let crashes = format!(
         "{} (95 %: {} to {})",
         percent(summary.collision_rate),
@@ -309,13 +310,13 @@ fn print_for_people(options: &Options, summary: &Summary) {
         ("smallest distance", format!("{:.2} m", summary.min_distance)),
         ("interventions", percent(summary.intervention_rate)),
         ("replaced actions", summary.replaced_steps.to_string()),
-        ("  crash avoided", of_replaced(summary.avoided_share)),
-        ("  crash not avoided", of_replaced(summary.unavoided_share)),
-        ("  closer call avoided", of_replaced(summary.closer_share)),
-        ("  false alarm", of_replaced(summary.false_alarm_share)),
+        ("  crash avoided", or_dash(summary.avoided_share)),
+        ("  crash not avoided", or_dash(summary.unavoided_share)),
+        ("  closer call avoided", or_dash(summary.closer_share)),
+        ("  false alarm", or_dash(summary.false_alarm_share)),
         ("infeasible steps", percent(summary.infeasible_rate)),
         ("mispredicted steps", percent(summary.misprediction_rate)),
-        ("budget used", percent(summary.budget_used)),
+        ("budget used", or_dash(summary.budget_used)),
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
     ] {

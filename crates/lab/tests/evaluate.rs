@@ -61,6 +61,9 @@ fn replaced_actions_are_good_for_something_or_not() {
     assert!(acting["replaced_steps"].as_u64().unwrap() > 0);
     let sum: f64 = shares.iter().map(|key| acting[key].as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    assert!(acting["budget_used"].is_number());
+    // Its budget is so large that it limits nothing, and a share of it would mislead.
+    assert!(cell("fixed")["budget_used"].is_null());
     let shadow = cell("dqn");
     assert_eq!(shadow["replaced_steps"], 0);
     assert!(shares.iter().all(|key| shadow[key].is_null()));

@@ -13,12 +13,13 @@ use cpss::episode::EpisodeRecord;
 use cpss::estimate::Results;
 use cpss::plan::{Unit, UnitRecord};
 
-/// Hand-made records: two tasks, two regimes, DQN, CPSS and the oracle, two training seeds, four episodes.
+/// Hand-made records: two tasks, two regimes, five arms, two training seeds, four episodes.
 fn records() -> Vec<UnitRecord> {
     let mut records = Vec::new();
     for (task, worse) in [("merge-v0", 0), ("racetrack-v0", 1)] {
         for (regime, rough) in [("stationary", 0), ("average", 1)] {
-            for (arm, policies) in [("dqn", 2), ("cpss", 2), ("oracle", 2), ("random", 1)] {
+            let arms = [("dqn", 2), ("cpss", 2), ("fixed", 2), ("oracle", 2), ("random", 1)];
+            for (arm, policies) in arms {
                 for policy in 0..policies {
                     let unit = Unit {
                         task: task.to_owned(),
