@@ -36,10 +36,11 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
     contest.trace(seed).unwrap().0
 }
 
-/// The first seed whose trace another action ran in, and that trace.
+/// The first seed of an episode that ended well and in which another action ran, and its trace.
 pub(crate) fn first_replaced(task: TaskId) -> (u64, String) {
     let mut traces = (1_000_000..1_000_040).map(|seed| (seed, trace_of(task, Arm::Cpss, seed)));
-    traces.find(|(_, trace)| trace.contains("\"what_if\"")).unwrap()
+    let ended_well = "\"crashed\":false,\"off_road\":false";
+    traces.find(|(_, trace)| trace.contains("\"what_if\"") && trace.contains(ended_well)).unwrap()
 }
 
 /// A trace taken apart.
