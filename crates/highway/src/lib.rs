@@ -34,8 +34,8 @@
 //! - [`road`], [`lane`], [`route`]: the map. [`vehicle`], [`driver`], [`control`]: the cars and who
 //!   drives them. [`simulation`]: one frame. [`world`], [`batch`]: episodes.
 //! - [`observation`], [`action`]: what the policy sees and says.
-//! - [`scene`]: what an observer could see, for whoever judges risk. [`disturb`]: the one door
-//!   through which drift enters.
+//! - [`scene`]: what an observer could see, for whoever judges risk; [`rehearsal`]: how it would go on
+//!   by the book. [`disturb`]: the one door through which drift enters.
 //! - [`random`]: NumPy's random numbers.
 //!
 //! # What differs from highway-env
@@ -68,6 +68,7 @@ pub mod observation;
 mod power;
 pub mod random;
 mod regulation;
+pub mod rehearsal;
 pub mod road;
 pub mod route;
 pub mod scene;

@@ -68,6 +68,21 @@ impl Simulation {
         self.lineup.mark_stale();
     }
 
+    /// Takes over another's cars and clock, keeping the work space.
+    pub(crate) fn take_over(&mut self, other: &Simulation) {
+        self.vehicles.clone_from(&other.vehicles);
+        self.ego = other.ego;
+        self.model = other.model;
+        self.spawn_probability = other.spawn_probability;
+        self.frames = other.frames;
+        self.lineup.mark_stale();
+    }
+
+    /// Sets the clock by which drivers look who has the right of way.
+    pub(crate) fn set_clock(&mut self, frames: u64) {
+        self.frames = frames;
+    }
+
     /// Decides, moves and collides: one frame.
     pub(crate) fn frame(&mut self, task: &Task) {
         if task.layout != Layout::Any {

@@ -318,7 +318,6 @@ fn set(spec: &mut RiskSpec, key: &str, value: f64) -> Result<(), String> {
         "brake_time" => &mut spec.habits.brake_time,
         "yielding_brake" => &mut spec.habits.yielding_brake,
         "yielding_delay" => &mut spec.habits.yielding_delay,
-        "pull_away" => &mut spec.habits.pull_away,
         _ => return Err(format!("unknown key `{key}`")),
     };
     *field = value;

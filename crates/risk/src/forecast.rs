@@ -3,8 +3,8 @@
 //! Each body near the ego gets a few **tracks**: every way it could take, driven with every habit
 //! that is thought possible of it. A way follows a lane; it forks where roads do, moves over where
 //! its lane ends, when the car is seen drifting out of its lane, and when a lane change would pay
-//! its driver (`traffic`). A habit is a speed over time: cruise, flow with the traffic, brake, pull
-//! away, or yield to an ego in front.
+//! its driver (`traffic`). A habit is a speed over time: cruise, flow with the traffic, brake, or
+//! yield to an ego in front.
 //!
 //! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
 //!
@@ -19,7 +19,6 @@ use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
 use crate::looks::Looks;
-use crate::pileup::Pile;
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
@@ -48,9 +47,6 @@ pub(crate) struct Forecast {
     spots: Vec<Spots>,
     looks: Looks,
     flow: Flow,
-    /// Where others may run into each other, with the place of one of them.
-    piles: Vec<(Pile, usize)>,
-    pile_weight: f64,
     /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
     near: Vec<usize>,
 }
@@ -117,9 +113,6 @@ const SIDE_STEP_REACH: f64 = 45.0;
 const GROUP: usize = 8;
 /// More than what is lost by measuring spots in single precision \[m\].
 const ROUNDING: f64 = 0.01;
-/// How many piles are kept, and until when they are looked for \[s\].
-const MOST_PILES: usize = 6;
-const LATEST_PILE: f64 = 4.0;
 /// Tracks for which there is room from the start.
 const USUAL_TRACKS: usize = 128;
 
@@ -133,8 +126,6 @@ impl Forecast {
             spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
             looks,
             flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
-            piles: Vec::with_capacity(MOST_PILES),
-            pile_weight: habits.pile_up,
             near: Vec::new(),
         }
     }
@@ -166,7 +157,6 @@ impl Forecast {
         self.origin = ego.body.position;
         self.drive(scene, &spec.habits, &task.network, map);
         self.note_spots(&spec.margin);
-        self.find_piles();
     }
 
     /// How close any track comes to this ego at a look (from 1).
@@ -194,11 +184,6 @@ impl Forecast {
                 }
             }
         }
-        for &(pile, car) in &self.piles {
-            if let Some(pose) = pile.at(self.looks.time(look)) {
-                closest.see(self.pile_weight, Hazard::Car(car), margin.proximity(ego, &pose));
-            }
-        }
         closest
     }
 
@@ -217,35 +202,6 @@ impl Forecast {
                 }
                 spots
             }));
-        }
-    }
-
-    /// Finds where cars that go on as they do would run into each other, the nearest in time first.
-    fn find_piles(&mut self) {
-        self.piles.clear();
-        if self.pile_weight == 0.0 {
-            return;
-        }
-        let width = self.tracks.len();
-        let cruises = |place: &usize| self.tracks[*place].habit == Habit::Cruise;
-        for look in 1..=self.looks.count() {
-            let time = self.looks.time(look);
-            let row = &self.poses[(look - 1) * width..look * width];
-            for a in (0..width).filter(cruises) {
-                for b in (a + 1..width).filter(cruises) {
-                    let (first, second) = (self.tracks[a].hazard, self.tracks[b].hazard);
-                    if self.piles.len() == MOST_PILES || time > LATEST_PILE {
-                        return;
-                    }
-                    if let Hazard::Car(car) = first
-                        && first != second
-                        && let Some(pile) = Pile::between(&row[a], &row[b], time)
-                        && !self.piles.iter().any(|(known, _)| known.covers(&pile))
-                    {
-                        self.piles.push((pile, car));
-                    }
-                }
-            }
         }
     }
 
@@ -281,10 +237,7 @@ impl Forecast {
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
         let who = Who { hazard, member, speed: body.speed, is_behind };
-        let limit = network.lane(body.lane).speed_limit;
-        let fastest = if habits.pull_away > 0.0 { body.speed.max(limit) } else { body.speed };
-        let span = self.looks.span();
-        for turn in 0..here.turns(fastest * span, network, map) {
+        for turn in 0..here.turns(body.speed * self.looks.span(), network, map) {
             self.add_way(who, here.turning(turn), habits, network);
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
@@ -339,9 +292,6 @@ impl Forecast {
             add(Habit::Flow, Counts::NotBehind, habits.expected);
             add(Habit::SlowDown, Counts::NotBehind, if habits.slow_down > 0.0 { 1.0 } else { 0.0 });
             add(Habit::Brake, Counts::NotBehind, habits.unlikely);
-        }
-        if habits.pull_away > 0.0 && speed < limit {
-            add(Habit::PullAway, Counts::NotBehind, habits.unlikely);
         }
     }
 

@@ -27,8 +27,9 @@
 //!
 //! - [`model`]: the main flow. Start there.
 //! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
-//!   car gets on, `traffic`, how cars keep their distance, `pileup`, where they run
-//!   into each other, and `roadmap`, where lanes lead. `pilot`: how the ego would get out.
+//!   car gets on, `traffic`, how cars keep their distance, and `roadmap`, where lanes lead.
+//!   `rehearse`: the same where drivers make way for each other. `pilot`: how the ego would get out.
+//!   `worst`: how bad it gets.
 //! - [`spec`]: all numbers, for each task.
 //!
 //! # What is absent on purpose
@@ -39,14 +40,16 @@
 mod forecast;
 mod looks;
 pub mod model;
-mod pileup;
 mod pilot;
 pub mod proximity;
+mod rehearse;
 mod roadmap;
 pub mod spec;
 mod traffic;
 mod way;
+mod worst;
 
+pub use cpss_highway::rehearsal::Guess;
 pub use forecast::Hazard;
 pub use model::{Assessment, Conflict, RiskModel};
 pub use proximity::{Margin, Pose, Proximity};

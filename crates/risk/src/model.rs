@@ -2,7 +2,8 @@
 //!
 //! [`RiskModel::assess`] predicts the ego under each action with its own controller for one
 //! decision, then under each [`Backup`] until the horizon, among others who may do anything that
-//! `forecast` thinks possible. An action costs
+//! `forecast` thinks possible, or, where drivers make way for each other, who drive by the book
+//! (`rehearse`). An action costs
 //!
 //! ```text
 //!   max( worst proximity in the coming decision, min over backups of the worst proximity after it )
@@ -38,9 +39,11 @@ use cpss_highway::{Action, Scene, Task, World};
 use crate::forecast::{Forecast, Hazard, distance};
 use crate::looks::Looks;
 use crate::pilot::{Pilot, close_in, predict, roll, settle};
-use crate::proximity::{Pose, Proximity};
-use crate::roadmap::Roadmap;
+use crate::proximity::Pose;
+use crate::rehearse::{Rehearsals, Terms};
+use crate::roadmap::{Roadmap, edge_distance};
 use crate::spec::{Backup, OutOfRange, RiskSpec};
+use crate::worst::{Fading, Worst};
 
 /// Judges scenes of one task. Keep one per thread: it owns its work space.
 #[derive(Clone, Debug)]
@@ -52,7 +55,9 @@ pub struct RiskModel {
     looks: Looks,
     /// Whether an escaping ego may be driven in steps longer than a frame.
     is_coarse: bool,
+    fading: Fading,
     forecast: Forecast,
+    rehearsals: Rehearsals,
     /// For each action, the likely part of its cost.
     likely: Vec<f64>,
     /// What the ego would aim for after each action judged so far, and what came of it.
@@ -86,16 +91,6 @@ pub struct Conflict {
 /// What an ego under meta-actions aims for: all that an action changes about it.
 type Aim = (LaneId, f64);
 
-/// The worst so far of one predicted drive.
-#[derive(Clone, Copy, Debug)]
-struct Worst {
-    /// Of what is likely.
-    likely: f64,
-    /// Of all, the unlikely included.
-    cost: f64,
-    conflict: Option<Conflict>,
-}
-
 /// The longest step in which an ego under meta-actions is predicted while escaping \[s\]: its
 /// steering, which closes in on a heading within 0.2 s, has to stay stable.
 const LONGEST_STEP: f64 = 0.17;
@@ -120,7 +115,9 @@ impl RiskModel {
             pilot,
             looks,
             is_coarse,
+            fading: Fading::new(task, &spec, looks.span()),
             forecast: Forecast::new(looks, &spec.habits),
+            rehearsals: Rehearsals::new(task, &spec.guesses),
             likely: Vec::with_capacity(actions),
             judged: Vec::with_capacity(actions),
             assessment: Assessment {
@@ -174,7 +171,11 @@ impl RiskModel {
             self.assessment.density = f64::NAN;
         }
         let start = readable.map(|ego| {
-            self.forecast.look(scene, &ego, &self.spec, &self.task, &self.map);
+            if self.spec.guesses.is_empty() {
+                self.forecast.look(scene, &ego, &self.spec, &self.task, &self.map);
+            } else {
+                self.rehearsals.set(scene, &self.spec.guesses, &self.task);
+            }
             self.assessment.density = density(scene, &ego.body, self.spec.reach);
             ego.vehicle()
         });
@@ -212,7 +213,7 @@ impl RiskModel {
         let pose = Pose::of(&ego.body);
         let bodies = scene.others.iter().chain(&scene.obstacles);
         let bodies = bodies.map(|body| margin.proximity(&pose, &Pose::of(body)));
-        let edge = self.edge_distance(&ego.vehicle());
+        let edge = edge_distance(&ego.vehicle(), &self.task.network);
         let edge = edge.map(|distance| margin.boundary_proximity(distance));
         bodies.chain(edge).fold(0.0, |worst, found| found.cost.max(worst))
     }
@@ -222,7 +223,8 @@ impl RiskModel {
     pub fn min_distance(&self, scene: &Scene) -> Option<f64> {
         let ego = scene.ego.as_ref()?;
         let cars = scene.others.iter().map(|car| distance(car, &ego.body));
-        let edge = self.edge_distance(&ego.vehicle()).map(|distance| distance.max(0.0));
+        let edge = edge_distance(&ego.vehicle(), &self.task.network);
+        let edge = edge.map(|distance| distance.max(0.0));
         cars.chain(edge).min_by(f64::total_cmp)
     }
 
@@ -233,20 +235,29 @@ impl RiskModel {
         let mut ego = start.clone();
         obey(&self.task, &mut ego, action);
         if ego.driver == Driver::Raw {
-            return self.judge_order(ego, likeliest);
+            return self.judge_order(ego, action, likeliest);
         }
         // At its fastest an ego can only go on, and at the edge of the road too.
         let aim = (ego.target_lane, ego.target_speed);
         if let Some((_, known)) = self.judged.iter().find(|(judged, _)| *judged == aim) {
             return *known;
         }
-        let found = self.judge_order(ego, likeliest);
+        let found = self.judge_order(ego, action, likeliest);
         self.judged.push((aim, found));
         found
     }
 
-    /// The cost of an ego that has its orders.
-    fn judge_order(&self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
+    /// The cost of an ego that has its orders, by whichever kind of foresight the task asks for.
+    fn judge_order(&mut self, ego: Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
+        let RiskModel { task, spec, looks, pilot, fading, .. } = self;
+        if spec.guesses.is_empty() {
+            return self.judge_among_tracks(ego, likeliest);
+        }
+        self.rehearsals.judge(action, &Terms { task, spec, looks, pilot, fading })
+    }
+
+    /// The cost of an ego that has its orders, among others on their tracks.
+    fn judge_among_tracks(&self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
         let mut now = Worst::NONE;
         self.drive(&mut ego, 0..self.task.frames, &Worst::CERTAIN, &mut now);
         let mut best: Option<Worst> = None;
@@ -351,71 +362,12 @@ impl RiskModel {
         let time = self.looks.time(look);
         let close = self.forecast.worst_at(look, &Pose::of_ego(ego), margin);
         if let Some((proximity, hazard)) = close.any {
-            self.note(close.likely, proximity, hazard, time, worst);
+            worst.note(close.likely, proximity, hazard, time, &self.fading);
         }
-        if let Some(distance) = self.edge_distance(ego) {
+        if let Some(distance) = edge_distance(ego, &self.task.network) {
             let edge = margin.boundary_proximity(distance);
-            self.note(edge.cost, edge, Hazard::Boundary, time, worst);
+            worst.note(edge.cost, edge, Hazard::Boundary, time, &self.fading);
         }
-    }
-
-    fn note(
-        &self,
-        likely: f64,
-        proximity: Proximity,
-        hazard: Hazard,
-        time: f64,
-        worst: &mut Worst,
-    ) {
-        let decision = self.task.decision_time;
-        let horizon = self.looks.span();
-        // From 0, within the coming decision, to 1 at the horizon.
-        let later = (time - decision).max(0.0) / (horizon - decision).max(self.task.frame_time);
-        let fade = 1.0 - self.spec.fade * later;
-        worst.likely = worst.likely.max(likely * fade);
-        let cost = proximity.cost * fade;
-        if cost > worst.cost {
-            worst.cost = cost;
-            worst.conflict = Some(Conflict { hazard, time, clearance: proximity.clearance });
-        }
-    }
-
-    /// How far the ego's centre is from the edge of the road \[m\], negative beyond it; `None` for
-    /// an ego that holds a lane by itself and for one far from any edge.
-    fn edge_distance(&self, ego: &Vehicle) -> Option<f64> {
-        if ego.driver != Driver::Raw {
-            return None;
-        }
-        let network = &self.task.network;
-        let lane = network.lane(ego.lane);
-        let half = lane.width / 2.0;
-        if !lane.contains(ego.along, ego.across, 0.0) {
-            // Also between two lanes that do not quite meet, which the world takes for off road.
-            return Some((half - ego.across.abs()).min(0.0));
-        }
-        let left = network.left_of(ego.lane).is_none().then_some(half + ego.across);
-        let right = network.right_of(ego.lane).is_none().then_some(half - ego.across);
-        left.into_iter().chain(right).min_by(f64::total_cmp)
-    }
-}
-
-impl Worst {
-    const NONE: Worst = Worst { likely: 0.0, cost: 0.0, conflict: None };
-    const CERTAIN: Worst = Worst { likely: 1.0, cost: 1.0, conflict: None };
-    /// Worse than anything that can be found.
-    const BEYOND: Worst = Worst { likely: f64::INFINITY, cost: f64::INFINITY, conflict: None };
-
-    /// Whether this is worse in one way or the other.
-    #[inline]
-    fn is_worse_than(&self, other: &Worst) -> bool {
-        self.likely > other.likely || self.cost > other.cost
-    }
-
-    /// The better of both, in each way by itself: which way out is taken can wait until it is known
-    /// whether the unlikely happens.
-    fn or_better(&self, other: &Worst) -> Worst {
-        let better = if other.cost < self.cost { other } else { self };
-        Worst { likely: self.likely.min(other.likely), ..*better }
     }
 }
 

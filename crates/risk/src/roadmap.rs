@@ -4,9 +4,10 @@
 //! lane itself ends while the one beside it goes on, the lane that its cars must move to.
 //! Worked out once per task, from the map alone.
 //!
-//! Start at [`Roadmap::new`].
+//! Start at [`Roadmap::new`]; [`edge_distance`] says where nobody can go.
 
 use cpss_highway::road::{LaneId, Network};
+use cpss_highway::vehicle::{Driver, Vehicle};
 
 /// What follows each lane.
 #[derive(Clone, Debug)]
@@ -59,6 +60,23 @@ impl Roadmap {
         let must = |lane: &LaneId| self.must_move_to(*lane).is_some();
         must(&lane) || self.after(lane).iter().any(must)
     }
+}
+
+/// How far the ego's centre is from the edge of the road \[m\], negative beyond it; `None` for an ego
+/// that holds a lane by itself and for one far from any edge.
+pub(crate) fn edge_distance(ego: &Vehicle, network: &Network) -> Option<f64> {
+    if ego.driver != Driver::Raw {
+        return None;
+    }
+    let lane = network.lane(ego.lane);
+    let half = lane.width / 2.0;
+    if !lane.contains(ego.along, ego.across, 0.0) {
+        // Also between two lanes that do not quite meet, which the world takes for off road.
+        return Some((half - ego.across.abs()).min(0.0));
+    }
+    let left = network.left_of(ego.lane).is_none().then_some(half + ego.across);
+    let right = network.right_of(ego.lane).is_none().then_some(half - ego.across);
+    left.into_iter().chain(right).min_by(f64::total_cmp)
 }
 
 /// On each road that leaves the lane's end, the lane at the same place, or else the closest; only

@@ -5,6 +5,7 @@
 
 use cpss_highway::TaskId;
 use cpss_highway::action::Meta;
+use cpss_highway::rehearsal::Guess;
 
 use crate::proximity::Margin;
 
@@ -27,6 +28,9 @@ pub struct RiskSpec {
     pub margin: Margin,
     /// What is thought possible of others.
     pub habits: Habits,
+    /// What is guessed of others where the scene is rehearsed instead, all of them together; none where
+    /// tracks will do.
+    pub guesses: Vec<Guess>,
     /// The ways out that are tried after the action, the likeliest to work first.
     pub backups: Vec<Backup>,
 }
@@ -37,11 +41,9 @@ pub struct Habits {
     /// What a cost is multiplied by if it comes about when drivers do what is expected of them: keep
     /// their distance, and change lane when it pays. In [0, 1].
     pub expected: f64,
-    /// The same if it takes an unlikely habit: a sudden braking, a car that pulls away, a lane
+    /// The same if it takes an unlikely habit: a sudden braking, a lane
     /// change that only an eager driver would make. In [0, 1].
     pub unlikely: f64,
-    /// The same if it takes two others who run into each other. In [0, 1]; 0 where roads do not cross.
-    pub pile_up: f64,
     /// The speed that drivers are taken to aim for at least, within the limit \[m/s\].
     pub wish: f64,
     /// How hard a car ahead often slows down without a reason \[m/s²\].
@@ -54,8 +56,6 @@ pub struct Habits {
     pub yielding_brake: f64,
     /// How late it starts to \[s\].
     pub yielding_delay: f64,
-    /// How hard a car below the speed limit may pull away \[m/s²\]; 0 if it never does.
-    pub pull_away: f64,
 }
 
 /// A way out: what the ego does after the action that is judged.
@@ -112,15 +112,14 @@ impl RiskSpec {
             habits: Habits {
                 expected: 0.8,
                 unlikely: 0.5,
-                pile_up: 0.0,
                 wish: 21.0,
                 slow_down: 0.0,
                 brake: 4.0,
                 brake_time: 0.7,
                 yielding_brake: 4.0,
                 yielding_delay: 0.2,
-                pull_away: 0.0,
             },
+            guesses: Vec::new(),
             // The last two are for an ego that is given raw controls there.
             backups: vec![
                 BRAKE,
@@ -148,21 +147,16 @@ impl RiskSpec {
                 backups: [&spec.backups[..], &[HOLD, GO]].concat(),
                 ..spec
             },
+            // Whoever waits in the middle of a crossing is in the way of those who come last: a look into
+            // most of an episode.
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
-                horizon: 6.0,
-                agility: 20.0,
+                horizon: 10.0,
                 sample_time: 0.2,
                 fade: 0.75,
-                habits: Habits {
-                    unlikely: 0.3,
-                    pile_up: 0.6,
-                    wish: 5.0,
-                    slow_down: 1.5,
-                    brake: 5.0,
-                    brake_time: 1.0,
-                    pull_away: 2.0,
-                    ..spec.habits
-                },
+                // Cars appear at 8 m/s, give or take one, and drivers look about twice a second.
+                guesses: [(6.0, 0.0), (7.0, 0.2), (8.0, 0.4), (9.0, 0.07), (10.0, 0.27)]
+                    .map(|(wish, looked)| Guess { wish, looked })
+                    .to_vec(),
                 backups: vec![BRAKE, GO, HOLD],
                 ..spec
             },
@@ -191,7 +185,17 @@ impl RiskSpec {
 
     /// Refuses numbers that make no sense.
     pub(crate) fn check(&self) -> Result<(), OutOfRange> {
-        let RiskSpec { horizon, sample_time, reach, agility, fade, margin, habits, backups } = self;
+        let RiskSpec {
+            horizon,
+            sample_time,
+            reach,
+            agility,
+            fade,
+            margin,
+            habits,
+            guesses,
+            backups,
+        } = self;
         for (field, value, zero_allowed) in [
             ("horizon", *horizon, false),
             ("sample_time", *sample_time, false),
@@ -204,19 +208,24 @@ impl RiskSpec {
             ("margin.boundary", margin.boundary, false),
             ("habits.expected", habits.expected, true),
             ("habits.unlikely", habits.unlikely, true),
-            ("habits.pile_up", habits.pile_up, true),
             ("habits.wish", habits.wish, true),
             ("habits.slow_down", habits.slow_down, true),
             ("habits.brake", habits.brake, true),
             ("habits.brake_time", habits.brake_time, true),
             ("habits.yielding_brake", habits.yielding_brake, true),
             ("habits.yielding_delay", habits.yielding_delay, true),
-            ("habits.pull_away", habits.pull_away, true),
             ("backups", backups.len() as f64, false),
         ] {
             let in_range = value.is_finite() && (value > 0.0 || zero_allowed && value == 0.0);
             if !in_range {
                 return Err(OutOfRange { field, value });
+            }
+        }
+        for guess in guesses {
+            for (field, value) in [("guesses.wish", guess.wish), ("guesses.looked", guess.looked)] {
+                if !(value.is_finite() && value >= 0.0) {
+                    return Err(OutOfRange { field, value });
+                }
             }
         }
         // A minute at a hundred looks a second is more than any driver plans.
@@ -225,7 +234,6 @@ impl RiskSpec {
             ("fade", *fade, 0.99),
             ("habits.expected", habits.expected, 1.0),
             ("habits.unlikely", habits.unlikely, 1.0),
-            ("habits.pile_up", habits.pile_up, 1.0),
         ] {
             if value > most {
                 return Err(OutOfRange { field, value });

@@ -41,8 +41,6 @@ pub(crate) enum Habit {
     RunOut,
     /// To whoever is in front.
     Yield,
-    /// Up to the speed limit.
-    PullAway,
     /// A wreck slides to a stop, an obstacle stands.
     Slide,
 }
@@ -75,7 +73,6 @@ impl Habit {
             Habit::Yield => {
                 slowed(speed, habits.yielding_brake * (time - habits.yielding_delay).max(0.0))
             }
-            Habit::PullAway => (speed + habits.pull_away * time).min(limit.max(speed)),
             Habit::Slide => speed * (-time).exp(),
         }
     }
@@ -239,14 +236,12 @@ mod tests {
         let habits = Habits {
             expected: 0.8,
             unlikely: 0.5,
-            pile_up: 0.0,
             wish: 0.0,
             slow_down: 2.0,
             brake: 5.0,
             brake_time: 1.0,
             yielding_brake: 4.0,
             yielding_delay: 0.5,
-            pull_away: 3.0,
         };
         let after = |habit: Habit, speed: f64| habit.speed_after(speed, 2.0, 12.0, &habits);
         assert_eq!(after(Habit::Cruise, 10.0), 10.0);
@@ -260,8 +255,6 @@ mod tests {
         assert_eq!(after(Habit::RunOut, 10.0), 9.0);
         assert_eq!(after(Habit::RunOut, 5.0), 5.0);
         assert_eq!(after(Habit::Yield, 10.0), 4.0);
-        assert_eq!(after(Habit::PullAway, 1.0), 7.0);
-        assert_eq!(after(Habit::PullAway, 11.0), 12.0);
         assert!(after(Habit::Slide, 10.0) < 1.5);
     }
 }

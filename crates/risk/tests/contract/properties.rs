@@ -50,8 +50,8 @@ proptest! {
         prop_assert_eq!(bits(fresh.costs()), bits(used.costs()));
     }
 
-    /// Where nothing is expected of drivers: one more car can keep another from changing lane, and
-    /// what cannot be avoided does not count if it is not likely.
+    /// Where nothing is expected of drivers: one more car can keep another from changing lane or make it
+    /// wait, and what cannot be avoided does not count if it is not likely.
     #[test]
     fn one_more_car_never_makes_an_action_cheaper(which in 0..TASKS.len(), cars in cars()) {
         prop_assume!(!cars.is_empty());
@@ -59,6 +59,7 @@ proptest! {
             let mut stage = stage_with(TASKS[which], cars);
             let mut spec = stage.model.spec().clone();
             (spec.habits.expected, spec.habits.unlikely) = (0.0, 0.0);
+            spec.guesses.clear();
             stage.model = RiskModel::new(&stage.task, spec).unwrap();
             stage.costs()
         };
@@ -71,7 +72,7 @@ proptest! {
 
 /// Spoils one number of a body.
 type Spoil = fn(&mut Body);
-const SPOILS: [Spoil; 10] = [
+const SPOILS: [Spoil; 11] = [
     |body| body.position[0] = f64::NAN,
     |body| body.position[1] = f64::INFINITY,
     |body| body.heading = f64::NAN,
@@ -82,6 +83,7 @@ const SPOILS: [Spoil; 10] = [
     |body| body.length = f64::NAN,
     |body| body.along = f64::NAN,
     |body| body.across = f64::NAN,
+    |body| body.bound_for = Some([f64::NAN, 1.0]),
 ];
 
 #[test]

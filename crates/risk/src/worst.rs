@@ -1,0 +1,86 @@
+//! How bad does a predicted drive get?
+//!
+//! A [`Worst`] gathers the worst moment of one drive; a [`Fading`] says how much a moment weighs by
+//! when it comes, since what lies beyond the coming decision can still be averted.
+//!
+//! **Invariant:** nothing here is ever NaN: proximities are in [0, 1], and weights too.
+
+use cpss_highway::Task;
+
+use crate::forecast::Hazard;
+use crate::model::Conflict;
+use crate::proximity::Proximity;
+use crate::spec::RiskSpec;
+
+/// The worst so far of one predicted drive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worst {
+    /// Of what is likely.
+    pub(crate) likely: f64,
+    /// Of all, the unlikely included.
+    pub(crate) cost: f64,
+    pub(crate) conflict: Option<Conflict>,
+}
+
+/// How much a moment weighs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fading {
+    decision: f64,
+    /// From the coming decision to the horizon \[s\].
+    span: f64,
+    fade: f64,
+}
+
+impl Fading {
+    /// That of a spec, up to a horizon \[s\].
+    pub(crate) fn new(task: &Task, spec: &RiskSpec, horizon: f64) -> Fading {
+        let decision = task.decision_time;
+        Fading { decision, span: (horizon - decision).max(task.frame_time), fade: spec.fade }
+    }
+
+    /// The weight of a moment \[s\]: 1 within the coming decision, least at the horizon.
+    #[inline]
+    fn weight(&self, time: f64) -> f64 {
+        1.0 - self.fade * (time - self.decision).max(0.0) / self.span
+    }
+}
+
+impl Worst {
+    pub(crate) const NONE: Worst = Worst { likely: 0.0, cost: 0.0, conflict: None };
+    pub(crate) const CERTAIN: Worst = Worst { likely: 1.0, cost: 1.0, conflict: None };
+    /// Worse than anything that can be found.
+    pub(crate) const BEYOND: Worst =
+        Worst { likely: f64::INFINITY, cost: f64::INFINITY, conflict: None };
+
+    /// Notes a moment: how close it comes to a hazard, and the likely part of that.
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        likely: f64,
+        proximity: Proximity,
+        hazard: Hazard,
+        time: f64,
+        fading: &Fading,
+    ) {
+        let weight = fading.weight(time);
+        self.likely = self.likely.max(likely * weight);
+        let cost = proximity.cost * weight;
+        if cost > self.cost {
+            self.cost = cost;
+            self.conflict = Some(Conflict { hazard, time, clearance: proximity.clearance });
+        }
+    }
+
+    /// Whether this is worse in one way or the other.
+    #[inline]
+    pub(crate) fn is_worse_than(&self, other: &Worst) -> bool {
+        self.likely > other.likely || self.cost > other.cost
+    }
+
+    /// The better of both, in each way by itself: which way out is taken can wait until it is known
+    /// whether the unlikely happens.
+    pub(crate) fn or_better(&self, other: &Worst) -> Worst {
+        let better = if other.cost < self.cost { other } else { self };
+        Worst { likely: self.likely.min(other.likely), ..*better }
+    }
+}
