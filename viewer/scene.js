@@ -1,0 +1,354 @@
+// What does an observer see, and what does the shield see in it?
+//
+// Draws one moment of an episode: the road, cars with their headings, the ego with its proposal and
+// what ran, the predicted conflict that made the shield act, and the ghost of the ego without the
+// intervention. Start at `drawScene`. Brightness alone tells ego, others and wrecks apart; colour adds
+// to it. The y axis points down, as the world's does on screens.
+
+import { between, sceneAt, stepAt } from "./episode.js";
+import { drawRoad, surveyed } from "./road.js";
+import { conflictWords } from "./words.js";
+
+/** @import { Episode, Pose } from "./episode.js" */
+
+/** @typedef {Record<string, string>} Inks */
+
+/** Names of the colours that a scene is drawn with, as custom properties of the page. */
+const INK_NAMES = [
+  "land", "edge", "asphalt", "divider", "obstacle", "ego", "ego-line", "car", "car-line", "wreck",
+  "proposal", "ran", "conflict", "ghost", "ink", "paper",
+];
+
+/** Colours of the page's theme. @param {Element} element @returns {Inks} */
+export function inksOf(element) {
+  const style = getComputedStyle(element);
+  return Object.fromEntries(INK_NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+/** How high a scene is for its width \[px\]. @param {Episode} episode @param {number} width */
+export function sceneHeight(episode, width) {
+  if (surveyed(episode.road).straight) return Math.round(Math.max(150, Math.min(230, width * 0.3)));
+  return Math.round(Math.max(240, Math.min(400, width * 0.68)));
+}
+
+/**
+ * Draws a moment.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Episode} episode
+ * @param {number} time
+ * @param {"close" | "wide" | "whole"} view
+ * @param {Inks} inks
+ */
+export function drawScene(canvas, episode, time, view, inks) {
+  const context = canvas.getContext("2d");
+  const scene = sceneAt(episode, time);
+  if (!context || !scene.length) return;
+  const dots = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.width / dots, canvas.height / dots];
+  const { x, y, scale } = camera(episode, scene[0], view, width, height);
+  const pixel = 1 / scale;
+  context.setTransform(dots, 0, 0, dots, 0, 0);
+  context.fillStyle = inks.land;
+  context.fillRect(0, 0, width, height);
+  context.setTransform(
+    dots * scale, 0, 0, dots * scale, dots * (width / 2 - x * scale), dots * (height / 2 - y * scale),
+  );
+  const { edge, asphalt, divider, obstacle } = inks;
+  drawRoad(context, episode.road, { edge, asphalt, divider, obstacle }, pixel);
+
+  const step = stepAt(episode, time);
+  const conflict = episode.conflict[step] ?? null;
+  const refused = step < episode.steps && episode.verdict[step] !== "admit";
+  const hazard = refused && conflict ? carOf(conflict[0]) : null;
+  const size = episode.road.car;
+  drawGhost(context, episode, time, size, inks, pixel);
+  for (const [place, pose] of scene.entries()) {
+    if (place > 0) drawCar(context, pose, size, place === hazard ? "hazard" : "car", inks, pixel);
+  }
+  drawCar(context, scene[0], size, "ego", inks, pixel);
+  if (step < episode.steps) drawActions(context, episode, step, scene[0], inks, pixel);
+  if (refused && conflict) {
+    const other = hazard === null ? null : scene[hazard];
+    drawConflict(context, scene[0], other ?? null, conflictWords(conflict), inks, pixel);
+  }
+  context.setTransform(dots, 0, 0, dots, 0, 0);
+  drawScaleBar(context, scale, width, height, inks);
+}
+
+/**
+ * Where to look, and how large a metre is.
+ * @param {Episode} episode
+ * @param {Pose} ego
+ * @param {"close" | "wide" | "whole"} view
+ * @param {number} width
+ * @param {number} height
+ */
+function camera(episode, ego, view, width, height) {
+  const { box: [left, right, top, bottom], straight } = surveyed(episode.road);
+  if (straight) {
+    const metres = Math.max(70, width / 6) * { close: 1, wide: 2, whole: 4 }[view];
+    const seen = Math.min(metres, right - left);
+    // More road ahead than behind.
+    return { x: ego[0] + 0.12 * seen, y: (top + bottom) / 2, scale: width / seen };
+  }
+  const whole = Math.min(width / (right - left + 12), height / (bottom - top + 12));
+  const scale = { close: Math.min(width, height) / 80, wide: Math.min(width, height) / 150, whole }[view];
+  if (view === "whole" || scale <= whole) {
+    return { x: (left + right) / 2, y: (top + bottom) / 2, scale: whole };
+  }
+  return { x: ego[0] + 16 * Math.cos(ego[2]), y: ego[1] + 16 * Math.sin(ego[2]), scale };
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pose} pose
+ * @param {[number, number]} size
+ * @param {"ego" | "car" | "hazard" | "ghost"} kind
+ * @param {Inks} inks
+ * @param {number} pixel
+ */
+function drawCar(context, [x, y, heading, , wreck], [length, width], kind, inks, pixel) {
+  context.save();
+  context.translate(x, y);
+  context.rotate(heading);
+  const body = new Path2D();
+  body.roundRect(-length / 2, -width / 2, length, width, 0.5);
+  context.lineWidth = Math.max(0.18, 1.2 * pixel);
+  if (kind === "ghost") {
+    context.setLineDash([4 * pixel, 3 * pixel]);
+    context.strokeStyle = inks.ghost;
+    context.lineWidth = Math.max(0.25, 1.8 * pixel);
+    context.stroke(body);
+  } else {
+    context.fillStyle = kind === "ego" ? inks.ego : inks.car;
+    context.fill(body);
+    context.strokeStyle = wreck ? inks.wreck : kind === "ego" ? inks["ego-line"] : inks["car-line"];
+    context.stroke(body);
+    // The windscreen shows which end is the front.
+    context.fillStyle = kind === "ego" ? inks.paper : inks["car-line"];
+    context.fillRect(length * 0.12, -width * 0.36, length * 0.14, width * 0.72);
+  }
+  if (wreck) {
+    context.setLineDash([]);
+    context.strokeStyle = inks.wreck;
+    context.lineWidth = Math.max(0.4, 2.4 * pixel);
+    context.beginPath();
+    for (const side of [-1, 1]) {
+      context.moveTo(-length / 2, (side * width) / 2);
+      context.lineTo(length / 2, (-side * width) / 2);
+    }
+    context.stroke();
+  }
+  if (kind === "hazard") {
+    context.strokeStyle = inks.conflict;
+    context.lineWidth = Math.max(0.3, 2.2 * pixel);
+    context.beginPath();
+    context.ellipse(0, 0, length * 0.75, width * 1.15, 0, 0, 2 * Math.PI);
+    context.stroke();
+  }
+  context.restore();
+}
+
+/**
+ * The proposal and what ran: where the two differ, the proposal is dashed and crossed out.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Episode} episode
+ * @param {number} step
+ * @param {Pose} ego
+ * @param {Inks} inks
+ * @param {number} pixel
+ */
+function drawActions(context, episode, step, ego, inks, pixel) {
+  const { proposal, ran, actions } = episode;
+  if (ran[step] !== proposal[step]) {
+    drawArrow(context, ego, actions[proposal[step]], inks.proposal, true, pixel);
+  }
+  drawArrow(context, ego, actions[ran[step]], inks.ran, false, pixel);
+}
+
+/** Where an arrow ends: ahead and to the right \[m\]. @param {string} action @returns {[number, number]} */
+function arrowEnd(action) {
+  const steer = Number(action);
+  if (!Number.isNaN(steer)) return [11, 7 * steer];
+  switch (action) {
+    case "FASTER": return [17, 0];
+    case "SLOWER": return [6.5, 0];
+    case "LANE_LEFT": return [13, -4];
+    case "LANE_RIGHT": return [13, 4];
+    default: return [11, 0];
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pose} ego
+ * @param {string} action
+ * @param {string} ink
+ * @param {boolean} refused
+ * @param {number} pixel
+ */
+function drawArrow(context, [x, y, heading], action, ink, refused, pixel) {
+  const [ahead, aside] = arrowEnd(action ?? "");
+  context.save();
+  context.translate(x, y);
+  context.rotate(heading);
+  context.strokeStyle = ink;
+  context.fillStyle = ink;
+  context.lineWidth = Math.max(0.4, 2.6 * pixel);
+  if (refused) context.setLineDash([4.5 * pixel, 3 * pixel]);
+  const start = 3;
+  context.beginPath();
+  context.moveTo(start, 0);
+  context.bezierCurveTo(start + (ahead - start) / 2, 0, start + (ahead - start) / 2, aside, ahead, aside);
+  context.stroke();
+  context.setLineDash([]);
+  context.translate(ahead, aside);
+  const reach = Math.max(1.3, 6 * pixel);
+  context.beginPath();
+  if (refused) {
+    for (const side of [-1, 1]) {
+      context.moveTo(-reach * 0.6, -side * reach * 0.6);
+      context.lineTo(reach * 0.6, side * reach * 0.6);
+    }
+    context.stroke();
+  } else {
+    context.moveTo(reach, 0);
+    context.lineTo(-reach * 0.4, -reach * 0.75);
+    context.lineTo(-reach * 0.4, reach * 0.75);
+    context.fill();
+  }
+  context.restore();
+}
+
+/**
+ * A line to what the proposal would come too close to, with when and how close.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Pose} ego
+ * @param {Pose | null} other
+ * @param {string} words
+ * @param {Inks} inks
+ * @param {number} pixel
+ */
+function drawConflict(context, ego, other, words, inks, pixel) {
+  context.strokeStyle = inks.conflict;
+  context.lineWidth = 1.6 * pixel;
+  context.setLineDash([2 * pixel, 3 * pixel]);
+  context.beginPath();
+  if (other) {
+    context.moveTo(ego[0], ego[1]);
+    context.lineTo(other[0], other[1]);
+  } else {
+    context.arc(ego[0], ego[1], 4.5, 0, 2 * Math.PI);
+  }
+  context.stroke();
+  context.setLineDash([]);
+  drawLabel(context, words, ego, inks.conflict, inks.paper);
+}
+
+/**
+ * Words beside a pose, in pixels: letters of a few metres would be badly shaped.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} words
+ * @param {Pose} pose
+ * @param {string} ink
+ * @param {string} halo
+ */
+function drawLabel(context, words, pose, ink, halo) {
+  const { a: factor, e, f } = context.getTransform();
+  const dots = window.devicePixelRatio || 1;
+  const [x, y] = [(pose[0] * factor + e) / dots, (pose[1] * factor + f) / dots];
+  context.save();
+  context.setTransform(dots, 0, 0, dots, 0, 0);
+  context.font = "600 12px system-ui, sans-serif";
+  const half = context.measureText(words).width / 2 + 6;
+  const room = context.canvas.width / dots;
+  const middle = Math.max(half, Math.min(room - half, x));
+  // Above, unless the ego drives there.
+  const gap = (3.2 * factor) / dots;
+  const above = Math.sin(pose[2]) < -0.5 ? y + gap + 14 : Math.max(16, y - gap - 6);
+  context.textAlign = "center";
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeStyle = halo;
+  context.strokeText(words, middle, above);
+  context.fillStyle = ink;
+  context.fillText(words, middle, above);
+  context.restore();
+}
+
+/**
+ * The ego as it would have gone on without the latest intervention, while its branch lasts.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Episode} episode
+ * @param {number} time
+ * @param {[number, number]} size
+ * @param {Inks} inks
+ * @param {number} pixel
+ */
+function drawGhost(context, episode, time, size, inks, pixel) {
+  const found = ghostAt(episode, time);
+  if (!found) return;
+  const { branch, pose, over } = found;
+  context.strokeStyle = inks.ghost;
+  context.lineWidth = Math.max(0.2, 1.6 * pixel);
+  context.setLineDash([1.5 * pixel, 3 * pixel]);
+  context.beginPath();
+  for (const [x, y] of branch.ghost) context.lineTo(x, y);
+  context.stroke();
+  context.setLineDash([]);
+  const wreck = branch.crashed && over ? 1 : 0;
+  drawCar(context, [pose[0], pose[1], pose[2], 0, wreck], size, "ghost", inks, pixel);
+}
+
+/**
+ * The latest branch that lasts until a time, and where its ego is then.
+ * @param {Episode} episode
+ * @param {number} time
+ */
+export function ghostAt(episode, time) {
+  const { decision_time: dt } = episode;
+  for (let step = Math.min(stepAt(episode, time), episode.steps - 1); step >= 0; step -= 1) {
+    const branch = episode.what_if[step];
+    if (!branch) continue;
+    const since = time / dt - step;
+    const last = branch.ghost.length - 1;
+    if (last < 1 || since > last + 1) return null;
+    const place = Math.min(Math.floor(since), last - 1);
+    const share = Math.min(1, since - place);
+    const [from, to] = [branch.ghost[place], branch.ghost[place + 1]];
+    const speed = Math.hypot(to[0] - from[0], to[1] - from[1]) / dt;
+    const pose = between([...from, speed, 0], [...to, speed, 0], share, dt);
+    return { branch, step, pose, over: since >= last };
+  }
+  return null;
+}
+
+/** @param {string} hazard @returns {number | null} */
+function carOf(hazard) {
+  const found = /^car (\d+)$/.exec(hazard);
+  return found ? Number(found[1]) : null;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} scale
+ * @param {number} width
+ * @param {number} height
+ * @param {Inks} inks
+ */
+function drawScaleBar(context, scale, width, height, inks) {
+  const metres = [5, 10, 20, 50, 100].find((length) => length * scale > 40) ?? 200;
+  const [x, y] = [width - 12 - metres * scale, height - 10];
+  context.strokeStyle = inks.ink;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x, y - 3);
+  context.lineTo(x, y);
+  context.lineTo(x + metres * scale, y);
+  context.lineTo(x + metres * scale, y - 3);
+  context.stroke();
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.fillStyle = inks.ink;
+  context.fillText(`${metres} m`, x - 5, y + 1);
+}
