@@ -64,9 +64,14 @@ export class Stage {
     return header;
   }
 
+  /** How much room there is \[px\]; the words always fill it. */
+  width() {
+    return Math.floor(this.says.clientWidth);
+  }
+
   /** Fits everything to the width that there is now. */
   resize() {
-    const width = Math.floor(this.panels.clientWidth);
+    const width = this.width();
     if (!width) return;
     const height = sceneHeight(this.episode, width);
     const dots = window.devicePixelRatio || 1;
@@ -83,7 +88,7 @@ export class Stage {
     const { judged, seek, span, time, duration } = this;
     // The end belongs to the last page; a page never holds nothing but that.
     const from = Math.max(0, Math.floor(Math.min(time, duration - 1e-6) / span + 1e-6) * span);
-    const width = Math.floor(this.panels.clientWidth);
+    const width = this.width();
     this.plots = new Plots(this.panels, this.episode, { width, from, until: from + span, judged, seek });
   }
 

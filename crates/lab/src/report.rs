@@ -109,9 +109,9 @@ fn body(made: &Made<'_>, head: &headline::Head, programme: &Programme, command: 
         if !text.is_empty() {
             // Writing to a string cannot fail, here and below.
             let _ = write!(contents, "<li><a href=\"#{id}\">{title}</a></li>");
-            let _ = write!(
+            let _ = writeln!(
                 sections,
-                "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{text}</section>\n"
+                "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{text}</section>"
             );
         }
     }
@@ -151,9 +151,9 @@ fn watch(programme: &Programme) -> String {
         for why in choice.why.iter().filter(|why| **why != Why::First) {
             if !seen.contains(&(&choice.task, *why)) {
                 seen.push((&choice.task, *why));
-                let _ = write!(
+                let _ = writeln!(
                     cards,
-                    "<li><a href=\"#episode={}\"><strong>{}</strong><span>{}, {} drift</span></a></li>\n",
+                    "<li><a href=\"#episode={}\"><strong>{}</strong><span>{}, {} drift</span></a></li>",
                     escaped(&choice.id),
                     words(*why),
                     escaped(&choice.task),
@@ -188,9 +188,9 @@ fn interventions(tables: &[Table]) -> String {
 fn doubts() -> String {
     let mut list = String::new();
     for doubt in paper::doubts() {
-        let _ = write!(
+        let _ = writeln!(
             list,
-            "<li>{} <span class=\"cells\">{}.</span></li>\n",
+            "<li>{} <span class=\"cells\">{}.</span></li>",
             escaped(&doubt.claim),
             escaped(&doubt.places.join("; "))
         );

@@ -72,6 +72,7 @@ fn shares_merge_to_the_bytes_of_one_run() {
     for folder in ["figures/", "tables/", "traces/"] {
         assert!(whole.keys().any(|name| name.starts_with(folder)), "no {folder}");
     }
+    assert!(whole.contains_key("report.html"));
     let table = String::from_utf8(whole["tables.md"].clone()).unwrap();
     assert!(table.contains("| merge-v0 |"), "{table}");
 

@@ -32,9 +32,9 @@ pub(super) fn head(made: &Made<'_>) -> Head {
     for Fact { name, value, more, falls_short } in facts_of(made) {
         let class = if falls_short { " class=\"short\"" } else { "" };
         // Writing to a string cannot fail.
-        let _ = write!(
+        let _ = writeln!(
             facts,
-            "<div{class}><dt>{name}</dt><dd>{}<small>{}</small></dd></div>\n",
+            "<div{class}><dt>{name}</dt><dd>{}<small>{}</small></dd></div>",
             escaped(&value),
             escaped(&more)
         );

@@ -26,14 +26,18 @@ pub fn table(table: &Table) -> String {
 
 /// The same under a name that no other table of the page has.
 pub fn table_named(name: &str, table: &Table) -> String {
+    // Where columns are many, what is known about a number goes below it.
+    let many = if table.columns.len() > 6 { " many" } else { "" };
     let mut html = format!(
-        "<figure class=\"table\" id=\"table-{0}\"><table>\n<caption>{1}</caption>\n<thead><tr>",
+        "<figure class=\"table{many}\" id=\"table-{}\"><table>\n<caption>{}</caption>\n<thead><tr>",
         escaped(name),
         escaped(&table.title)
     );
     // Writing to a string cannot fail, here and below.
-    for column in &table.columns {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", column_head(column));
+    for (place, column) in table.columns.iter().enumerate() {
+        let is_words = |row: &Vec<Entry>| matches!(row.get(place), Some(Entry::Words(_)));
+        let class = if table.rows.iter().any(is_words) { " class=\"words\"" } else { "" };
+        let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", column_head(column));
     }
     html += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {

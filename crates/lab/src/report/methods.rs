@@ -62,7 +62,7 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
     ] {
         if !value.is_empty() {
             // Writing to a string cannot fail, here and below.
-            let _ = write!(html, "<dt>{name}</dt><dd>{value}</dd>\n");
+            let _ = writeln!(html, "<dt>{name}</dt><dd>{value}</dd>");
         }
     }
     html += "</dl>\n";
@@ -71,9 +71,9 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
              still fails.</p>\n";
     for table in made.tables {
         if !ELSEWHERE.contains(&table.name) && !table.name.starts_with("what_if") {
-            let _ = write!(
+            let _ = writeln!(
                 html,
-                "<details class=\"more\"><summary>{}</summary>\n{}</details>\n",
+                "<details class=\"more\"><summary>{}</summary>\n{}</details>",
                 escaped(&table.title),
                 html::table(table)
             );

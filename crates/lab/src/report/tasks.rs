@@ -24,9 +24,9 @@ fn section(made: &Made<'_>, programme: &Programme, task: &str) -> String {
         for choice in choices {
             let why: Vec<&str> = choice.why.iter().map(|why| words(*why)).collect();
             // Writing to a string cannot fail.
-            let _ = write!(
+            let _ = writeln!(
                 html,
-                "<li><a href=\"#episode={}\">{} drift: {}</a></li>\n",
+                "<li><a href=\"#episode={}\">{} drift: {}</a></li>",
                 escaped(&choice.id),
                 escaped(&choice.regime),
                 escaped(&why.join("; "))
@@ -37,10 +37,10 @@ fn section(made: &Made<'_>, programme: &Programme, task: &str) -> String {
     if let Some(figure) =
         made.figures.iter().find(|figure| figure.name == format!("episode_{task}"))
     {
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<details class=\"more\"><summary>One episode's account</summary>\
-             <figure class=\"chart\">{}</figure></details>\n",
+             <figure class=\"chart\">{}</figure></details>",
             figure.svg
         );
     }
@@ -54,9 +54,9 @@ fn by_regime(made: &Made<'_>, task: &str) -> Table {
         Entry::estimate(results.estimate(Cell { task, regime, arm }, metric), metric.decimals)
     };
     let place = paper::TASKS.iter().position(|known| *known == task);
-    let theirs = |regime: Option<&str>, numbers: &paper::ByRegime| {
+    let theirs = |regime: Option<&str>, numbers: &paper::ByRegime, summary: &[f64; 4]| {
         let found = place.and_then(|row| match regime {
-            None => Some(paper::mean_over_regimes(numbers, row)),
+            None => Some(summary[row]),
             Some(regime) => {
                 let column = paper::REGIMES.iter().position(|known| *known == regime)?;
                 Some(numbers[row][column])
@@ -69,8 +69,8 @@ fn by_regime(made: &Made<'_>, task: &str) -> Table {
             Entry::words(name),
             ours(regime, "dqn", "collision_rate"),
             ours(regime, "cpss", "collision_rate"),
-            theirs(regime, &paper::COLLISION_DQN),
-            theirs(regime, &paper::COLLISION_CPSS),
+            theirs(regime, &paper::COLLISION_DQN, &paper::SUMMARY_DQN),
+            theirs(regime, &paper::COLLISION_CPSS, &paper::SUMMARY_CPSS),
             ours(regime, "dqn", "return_mean"),
             ours(regime, "cpss", "return_mean"),
             ours(regime, "cpss", "success_rate"),
