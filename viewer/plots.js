@@ -271,7 +271,7 @@ export class Plots {
       const label = tick === ticks[ticks.length - 1] ? `${tick} s` : String(tick);
       svg.append(
         element("line", { class: "axis", x1: this.x(tick), x2: this.x(tick), y1: bottom, y2: bottom + 4 }),
-        element("text", { class: "tick", x: this.x(tick), y: bottom + 16, "text-anchor": "middle" }, label),
+        element("text", { class: "tick moment", x: this.x(tick), y: bottom + 16, "text-anchor": "middle" }, label),
       );
     }
   }

@@ -86,8 +86,9 @@ export class Stage {
   /** Draws the plots of the page of the time axis that the moment is on. */
   plot() {
     const { judged, seek, span, time, duration } = this;
-    // The end belongs to the last page; a page never holds nothing but that.
-    const from = Math.max(0, Math.floor(Math.min(time, duration - 1e-6) / span + 1e-6) * span);
+    // The end belongs to the last page: none holds nothing but that.
+    const last = Math.max(0, Math.ceil(duration / span - 1e-9) - 1);
+    const from = Math.min(last, Math.floor(time / span + 1e-9)) * span;
     const width = this.width();
     this.plots = new Plots(this.panels, this.episode, { width, from, until: from + span, judged, seek });
   }

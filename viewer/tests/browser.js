@@ -54,6 +54,10 @@ export async function opened(browser, file, how, act) {
   try {
     await page.goto(pathToFileURL(file).href + hash);
     await page.waitForSelector("#player[data-ready]");
+    // Once it is laid out: two frames.
+    await page.evaluate(() => new Promise((done) => {
+      requestAnimationFrame(() => requestAnimationFrame(() => done(null)));
+    }));
     await act(page);
     assert.deepEqual(complaints, []);
   } finally {

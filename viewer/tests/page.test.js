@@ -77,10 +77,32 @@ test("the cursor moves in all plots of all stages", () => opened(browser, REPORT
   assert.equal(start.length, 8, "four plots on each of two stages");
   for (const [place, x] of middle.entries()) {
     // The scrubber moves in steps of a twentieth of a decision.
-    assert.ok(Math.abs(x - (start[place] + end[place]) / 2) < 2.5, `plot ${place}: ${x}`);
+    assert.ok(Math.abs(x - (start[place] + end[place]) / 2) < 2.5, `plot ${place}: ${start[place]} ${x} ${end[place]}`);
     assert.ok(end[place] - start[place] > 200);
   }
 }));
+
+test("the plots of a long episode turn their pages", async () => {
+  const long = choices.find((/** @type {any} */ one) => one.task === "racetrack-v0" &&
+    openEpisode(films[Object.fromEntries(one.films).cpss], roads).duration > 200);
+  await opened(browser, REPORT, { hash: `#episode=${long.id}&show=cpss` }, async (page) => {
+    const labels = new Set();
+    for (const share of [0, 0.03, 0.5, 0.999, 1]) {
+      await page.locator('[data-part="scrubber"]').evaluate((element, to) => {
+        const scrubber = /** @type {HTMLInputElement} */ (element);
+        scrubber.value = String(Number(scrubber.max) * to);
+        scrubber.dispatchEvent(new Event("input"));
+      }, share);
+      const [stage] = (await shown(page)).stages;
+      const width = await page.locator(".plot").first().evaluate((plot) => plot.clientWidth);
+      for (const x of stage.cursors) assert.ok(x >= 70 && x <= width - 30, `at ${share}: ${x} of ${width}`);
+      labels.add(await page.locator('.tick.moment').last().textContent());
+    }
+    assert.ok(labels.size >= 3, [...labels].join());
+    await page.selectOption('[data-part="axis"]', "whole");
+    assert.equal(await page.locator('.tick.moment').last().textContent(), "300 s");
+  });
+});
 
 test("a plot can be dragged", () => opened(browser, REPORT, {}, async (page) => {
   const plot = page.locator('.stage[data-arm="cpss"] [data-panel="cost"] svg.plot');

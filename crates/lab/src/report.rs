@@ -176,6 +176,7 @@ pub(crate) fn words(why: Why) -> &'static str {
         Why::Saved => "The DQN crashes, CPSS does not",
         Why::Lost => "CPSS fails all the same",
         Why::LongestIntervention => "The longest intervention",
+        Why::FalseAlarm => "A false alarm",
         Why::First => "The first episode, whatever came of it",
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Chosen from the records by rule: for each task and regime the first that the policy alone fails and
 //! the shield saves, the first that the shield fails as well, and the first of all, whatever came of
-//! it; for each task the one with the longest intervention. Rougher regimes come first, then lower
+//! it; for each task the one with the longest intervention, and one whose interventions were all false
+//! alarms. Rougher regimes come first, then lower
 //! training seeds, then lower seeds, so the choice is the same every time, and the first of a
 //! reason is the one to show first. Each is played again before a
 //! [`TraceWriter`](crate::trace::TraceWriter), with the shield and without, and must come out as its
@@ -30,6 +31,8 @@ pub enum Why {
     Lost,
     /// No other is intervened in for so long without a break.
     LongestIntervention,
+    /// The shield replaced actions, and none of them would have led to anything worse.
+    FalseAlarm,
     /// The first of its cell: chosen without looking.
     First,
 }
@@ -163,6 +166,11 @@ fn choose<'a>(results: &Results<'a>, task: &str) -> Vec<Chosen<'a>> {
     });
     let longest = longest.filter(|pair| pair.with.longest_intervention > 0);
     chosen.extend(longest.map(|pair| Chosen { why: Why::LongestIntervention, ..*pair }));
+    let for_nothing = |pair: &&Chosen<'_>| {
+        pair.with.false_alarms > 0 && pair.with.false_alarms == pair.with.replaced()
+    };
+    let alarm = rough_first.iter().flatten().find(for_nothing);
+    chosen.extend(alarm.map(|pair| Chosen { why: Why::FalseAlarm, ..*pair }));
     chosen
 }
 
@@ -235,6 +243,17 @@ mod tests {
             [record("high", "dqn", [false; 3], [0; 3]), record("high", "cpss", [false; 3], [0; 3])];
         assert_eq!(chosen(&calm), [(Why::First, "high".to_owned(), 7)]);
         assert!(chosen(&calm[..1]).is_empty());
+    }
+
+    #[test]
+    fn a_false_alarm_is_one_without_anything_better() {
+        let mut shielded = record("high", "cpss", [false; 3], [0; 3]);
+        shielded.episodes[1].false_alarms = 2;
+        shielded.episodes[1].avoided = 1;
+        shielded.episodes[2].false_alarms = 1;
+        let records = [record("high", "dqn", [false; 3], [0; 3]), shielded];
+        assert!(chosen(&records).contains(&(Why::FalseAlarm, "high".to_owned(), 9)));
+        assert!(!chosen(&records).contains(&(Why::FalseAlarm, "high".to_owned(), 8)));
     }
 
     #[test]

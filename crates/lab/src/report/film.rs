@@ -17,6 +17,7 @@ use serde::ser::{SerializeMap, Serializer};
 use crate::audit::audit;
 use crate::episode::EpisodeRecord;
 use crate::trace::{CertificateLine, End, Exact, Header, LaneLine, Pose, Rules, Step};
+use crate::what_if::WhatIf;
 
 /// Films, with the roads that they share.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -101,6 +102,8 @@ pub struct Film {
     pub envelope: Column<Short>,
     /// By step, where there is one: what the proposal would come too close to, when and how close.
     pub conflict: Column<Option<(String, f64, f64)>>,
+    /// By step, where another action ran than the proposed one: what a branch of the world showed.
+    pub what_if: Column<Option<WhatIf>>,
     /// Where everybody was at each step and at the end.
     pub scenes: Vec<Vec<i64>>,
     /// What came of the episode, unless the trace was cut.
@@ -187,6 +190,7 @@ impl Film {
             excess: number(&|step| step.ledger.3),
             envelope: number(&|step| step.ledger.4),
             conflict: column(steps, |step| step.conflict.clone()),
+            what_if: column(steps, |step| step.what_if.clone()),
             scenes: differences(poses),
             record: end.as_ref().map(|end| end.record),
             certificate: end.map(|end| end.certificate),

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::Made;
 use super::html::escaped;
+use crate::episode::EpisodeRecord;
 use crate::estimate::{Cell, Estimate, metric};
 use crate::paper;
 
@@ -68,17 +69,19 @@ fn title(made: &Made<'_>) -> String {
 
 fn lead(made: &Made<'_>) -> String {
     let plan = made.plan;
-    let count = |count: usize, one: &str, many: &str| match count {
-        1 => format!("one {one}"),
-        _ => format!("{count} {many}"),
+    const WORDS: [&str; 10] =
+        ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
+    let count = |count: usize, one: &str, many: &str| {
+        let number = WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned());
+        format!("{number} {}", if count == 1 { one } else { many })
     };
     format!(
         "{}, {}, {} and {} episodes of each in every cell, the same episodes without and with the shield. \
          The paper reports {} and {}, {:.1} % fewer; its traffic, policies and risk estimates are its own, so \
          rates can be compared only roughly, and reductions better.",
         count(made.results.tasks().len(), "driving task", "driving tasks"),
-        count(made.results.regimes().len(), "drift regime", "drift regimes"),
-        count(plan.policies.len(), "trained policy", "trained policies"),
+        count(made.results.regimes().len(), "drift regime", "drift regimes").to_lowercase(),
+        count(plan.policies.len(), "trained policy", "trained policies").to_lowercase(),
         plan.episodes,
         paper::MEAN_DQN,
         paper::MEAN_CPSS,
@@ -149,6 +152,21 @@ fn facts_of(made: &Made<'_>) -> Vec<Fact> {
     let shielded =
         tasks.iter().flat_map(|task| results.units(Cell { task, regime: None, arm: "cpss" }));
     let episodes: Vec<_> = shielded.flat_map(|record| &record.episodes).collect();
+    let sum =
+        |of: fn(&EpisodeRecord) -> u64| episodes.iter().map(|episode| of(episode)).sum::<u64>();
+    let replaced = sum(EpisodeRecord::replaced);
+    if replaced > 0 {
+        let percent = |count: u64| format!("{:.1} %", 100.0 * count as f64 / replaced as f64);
+        facts.push(Fact {
+            name: "Replaced actions that avoided a crash",
+            value: percent(sum(|episode| episode.avoided)),
+            more: format!(
+                "of {replaced}; {} were false alarms",
+                percent(sum(|episode| episode.false_alarms))
+            ),
+            falls_short: false,
+        });
+    }
     if !episodes.is_empty() {
         let broken = episodes.iter().filter(|episode| !episode.envelope_held).count();
         facts.push(Fact {
