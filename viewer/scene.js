@@ -296,8 +296,10 @@ function drawGhost(context, episode, time, size, inks, pixel) {
   for (const [x, y] of branch.ghost) context.lineTo(x, y);
   context.stroke();
   context.setLineDash([]);
-  const wreck = branch.crashed && over ? 1 : 0;
-  drawCar(context, [pose[0], pose[1], pose[2], 0, wreck], size, "ghost", inks, pixel);
+  // Where it is now, and where it ends: crossed out if that is a crash.
+  if (!over) drawCar(context, [pose[0], pose[1], pose[2], 0, 0], size, "ghost", inks, pixel);
+  const end = branch.ghost[branch.ghost.length - 1];
+  drawCar(context, [end[0], end[1], end[2], 0, branch.crashed ? 1 : 0], size, "ghost", inks, pixel);
 }
 
 /**

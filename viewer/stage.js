@@ -6,7 +6,7 @@
 import { failed, stepAt } from "./episode.js";
 import { outcome } from "./outcome.js";
 import { Plots } from "./plots.js";
-import { drawScene, ghostAt, inksOf, sceneHeight } from "./scene.js";
+import { drawScene, inksOf, sceneHeight } from "./scene.js";
 import { actionWords, armWords, endBadge, OUTCOMES, stepWords } from "./words.js";
 
 /** @import { Episode } from "./episode.js" */
@@ -139,7 +139,6 @@ export class Stage {
     if (kind === "infeasible") parts.push(" ", label("no action admissible", "bad"));
     const found = outcome(episode, step);
     if (found) parts.push(" ", label(OUTCOMES[found], found));
-    else if (ghostAt(episode, step * episode.decision_time)) parts.push(" ", label("ghost", "would"));
     return parts;
   }
 }

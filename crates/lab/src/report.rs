@@ -173,7 +173,7 @@ fn watch(programme: &Programme) -> String {
 /// What a reason is called.
 pub(crate) fn words(why: Why) -> &'static str {
     match why {
-        Why::Saved => "The DQN crashes, CPSS does not",
+        Why::Saved => "The DQN fails, CPSS does not",
         Why::Lost => "CPSS fails all the same",
         Why::LongestIntervention => "The longest intervention",
         Why::FalseAlarm => "A false alarm",

@@ -31,7 +31,7 @@ pub enum Why {
     Lost,
     /// No other is intervened in for so long without a break.
     LongestIntervention,
-    /// The shield replaced actions, and none of them would have led to anything worse.
+    /// The shield replaced actions, none of which would have led to anything worse; nobody fails.
     FalseAlarm,
     /// The first of its cell: chosen without looking.
     First,
@@ -167,7 +167,8 @@ fn choose<'a>(results: &Results<'a>, task: &str) -> Vec<Chosen<'a>> {
     let longest = longest.filter(|pair| pair.with.longest_intervention > 0);
     chosen.extend(longest.map(|pair| Chosen { why: Why::LongestIntervention, ..*pair }));
     let for_nothing = |pair: &&Chosen<'_>| {
-        pair.with.false_alarms > 0 && pair.with.false_alarms == pair.with.replaced()
+        let calm = !pair.with.failed() && !pair.without.failed();
+        calm && pair.with.false_alarms > 0 && pair.with.false_alarms == pair.with.replaced()
     };
     let alarm = rough_first.iter().flatten().find(for_nothing);
     chosen.extend(alarm.map(|pair| Chosen { why: Why::FalseAlarm, ..*pair }));

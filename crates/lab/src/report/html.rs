@@ -27,7 +27,7 @@ pub fn table(table: &Table) -> String {
 /// The same under a name that no other table of the page has.
 pub fn table_named(name: &str, table: &Table) -> String {
     // Where columns are many, what is known about a number goes below it.
-    let many = if table.columns.len() > 6 { " many" } else { "" };
+    let many = if table.columns.len() > 7 { " many" } else { "" };
     let mut html = format!(
         "<figure class=\"table{many}\" id=\"table-{}\"><table>\n<caption>{}</caption>\n<thead><tr>",
         escaped(name),
@@ -41,7 +41,9 @@ pub fn table_named(name: &str, table: &Table) -> String {
     }
     html += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {
-        let is_total = matches!(row.first(), Some(Entry::Words(words)) if words.starts_with("**"));
+        let is_bold =
+            |entry: &Entry| matches!(entry, Entry::Words(words) if words.starts_with("**"));
+        let is_total = row.iter().any(is_bold);
         html += if is_total { "<tr class=\"total\">" } else { "<tr>" };
         for (place, (entry, column)) in row.iter().zip(&table.columns).enumerate() {
             html += &cell(entry, column, place == 0);
@@ -65,8 +67,10 @@ pub fn cell(entry: &Entry, column: &str, is_head: bool) -> String {
             format!("<th scope=\"row\">{words}</th>")
         }
         Entry::Empty => format!("<td data-label=\"{label}\" class=\"empty\">–</td>"),
+        // Two stars are Markdown's emphasis, which a row of totals has anyway.
         Entry::Words(words) => {
-            format!("<td data-label=\"{label}\" class=\"words\">{}</td>", escaped(words))
+            let words = escaped(&words.replace("**", ""));
+            format!("<td data-label=\"{label}\" class=\"words\">{words}</td>")
         }
         Entry::Number(value, decimals) => format!(
             "<td data-label=\"{label}\" class=\"number{whose}\" data-value=\"{value}\">\
