@@ -10,7 +10,7 @@ import { drawScene, inksOf, sceneHeight } from "./scene.js";
 import { actionWords, armWords, endBadge, OUTCOMES, stepWords } from "./words.js";
 
 /** @import { Episode } from "./episode.js" */
-/** @import { Inks } from "./scene.js" */
+/** @import { Inks } from "./marks.js" */
 /** @import { Judgement } from "./shield.js" */
 
 /** @typedef {"close" | "wide" | "whole"} View */

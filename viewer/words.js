@@ -47,7 +47,8 @@ export function actionWords(episode, action) {
   if (Number.isNaN(steer)) return name.toLowerCase().replace("_", " ");
   const side = steer < 0 ? "left" : "right";
   if (steer === 0) return "straight on";
-  return Math.abs(steer) === 1 ? `full ${side}` : Math.abs(steer) === 0.5 ? `half ${side}` : `${side} ${Math.abs(steer)}`;
+  const much = { 1: "full ", 0.5: "half " }[Math.abs(steer)];
+  return much ? `${much}${side}` : `${side} ${Math.abs(steer)}`;
 }
 
 /** A cost, short. @param {number} value */

@@ -33,14 +33,16 @@ macro_rules! modules {
 }
 
 /// The scripts, each after those that it imports.
-const MODULES: [(&str, &str); 12] = modules![
+const MODULES: [(&str, &str); 14] = modules![
     "episode.js",
     "outcome.js",
     "shield.js",
     "words.js",
     "clock.js",
     "road.js",
+    "marks.js",
     "scene.js",
+    "svg.js",
     "plots.js",
     "stage.js",
     "player.js",
