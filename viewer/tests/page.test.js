@@ -255,15 +255,16 @@ test("the budget slider says what the shield would have said, and that it is no 
   });
 });
 
-test("at phone width nothing is wider than the page", async () => {
-  for (const width of [320, 375]) {
-    await opened(browser, REPORT, { width, height: 700, phone: true }, async (page) => {
+test("at phone width, and at any other, nothing is wider than the page", async () => {
+  for (const width of [320, 375, 768, 1024]) {
+    await opened(browser, REPORT, { width, height: 700, phone: width < 500 }, async (page) => {
       assert.equal(await overflow(page), 0);
       for (const details of await page.locator("details").all()) {
         await details.evaluate((element) => { /** @type {HTMLDetailsElement} */ (element).open = true; });
       }
       assert.equal(await overflow(page), 0, "with everything unfolded");
-      await page.locator('[data-part="play"]').tap();
+      const play = page.locator('[data-part="play"]');
+      await (width < 500 ? play.tap() : play.click());
       await page.waitForFunction(() => Number(document.getElementById("player")?.dataset.time) > 0.2);
     });
   }

@@ -19,7 +19,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the paper's experiment again: every task, regime and method, with tables
+    /// Make the paper's experiment again: every task, regime and method, with tables and a report
     Reproduce(reproduce::Options),
     /// Do a share of a plan's work units, for job arrays
     Run(reproduce::RunOptions),

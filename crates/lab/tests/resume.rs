@@ -128,6 +128,21 @@ fn finished_units_are_not_done_again_and_damaged_ones_are() {
 }
 
 #[test]
+fn a_record_that_its_episode_does_not_come_to_is_found() {
+    let folder = folder_with_plan();
+    let run = ["reproduce", "--plan", "plan.toml", "--out", "out"];
+    assert!(cpss(folder.path(), &run).0);
+    // The first episode of a cell is always among those that are played again.
+    let place = folder.path().join("out/records/merge-v0_high_cpss_0_1020000_6.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
+    let speed = &mut record["episodes"][0]["mean_speed"];
+    *speed = serde_json::json!(speed.as_f64().unwrap() + 1.0);
+    fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
+    let (success, error) = cpss(folder.path(), &run);
+    assert!(!success && error.contains("does not come out as its record says"), "{error}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = folder_with_plan();
     fs::write(folder.path().join("file"), "not a folder").unwrap();
