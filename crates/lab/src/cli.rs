@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
-use crate::{audit, bench, evaluate, reproduce, rollout, train};
+use crate::{audit, bench, evaluate, replay, reproduce, rollout, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -19,7 +19,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the paper's experiment again: every task, regime and method, with tables
+    /// Make the paper's experiment again: every task, regime and method, with tables and a report
     Reproduce(reproduce::Options),
     /// Do a share of a plan's work units, for job arrays
     Run(reproduce::RunOptions),
@@ -35,6 +35,8 @@ enum Command {
     Evaluate(evaluate::Options),
     /// Derive every threshold, verdict, charge and the certificate of a trace again
     Audit(audit::Options),
+    /// Write a page that replays a trace, and open it in the browser
+    Replay(replay::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
 }
@@ -54,6 +56,7 @@ pub fn run() -> Result<()> {
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
         Command::Audit(options) => audit::run(&options),
+        Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),
     }
 }

@@ -168,6 +168,17 @@ pub struct Played {
     pub refusals: Vec<u32>,
 }
 
+/// An episode that was played before a writer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// What came of it.
+    pub record: EpisodeRecord,
+    /// Its trace.
+    pub text: String,
+    /// The hash that the trace ends in.
+    pub chain_end: String,
+}
+
 impl Contest<'_> {
     /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to.
     ///
@@ -206,15 +217,15 @@ impl Contest<'_> {
         Ok(all)
     }
 
-    /// Plays one episode and returns its trace, with the hash that it ends in.
+    /// Plays one episode before a writer.
     ///
     /// # Errors
     ///
     /// A policy that cannot be used.
-    pub fn trace(&self, seed: u64) -> Result<(String, String)> {
+    pub fn trace(&self, seed: u64) -> Result<Traced> {
         let mut writer = TraceWriter::new(self.cell());
-        self.player()?.play_before(&mut writer, seed)?;
-        Ok((writer.text().to_owned(), writer.chain_end()))
+        let record = self.player()?.play_before(&mut writer, seed)?;
+        Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
     }
 
     /// The name of an episode's trace.

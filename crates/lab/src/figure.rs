@@ -23,6 +23,15 @@ mod looks;
 
 use canvas::Canvas;
 
+/// A figure that was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// Its file's name, without the ending.
+    pub name: String,
+    /// The figure.
+    pub svg: String,
+}
+
 /// Draws every figure into `figures/`.
 ///
 /// # Errors
@@ -33,7 +42,7 @@ pub fn write_all(
     plan: &Plan,
     telling: &[Telling],
     out: &Path,
-) -> Result<()> {
+) -> Result<Vec<Drawn>> {
     let place = out.join("figures");
     folder(&place)?;
     let mut figures: Vec<(String, Canvas)> = vec![
@@ -51,9 +60,12 @@ pub fn write_all(
             figures.push((format!("episode_{task}"), episode::account(told)?));
         }
     }
+    let mut drawn = Vec::new();
     for (name, canvas) in figures {
-        keep(&place.join(format!("{name}.svg")), canvas.svg().as_bytes())?;
+        let svg = canvas.svg();
+        keep(&place.join(format!("{name}.svg")), svg.as_bytes())?;
         keep(&place.join(format!("{name}.png")), &canvas.png()?)?;
+        drawn.push(Drawn { name, svg });
     }
-    Ok(())
+    Ok(drawn)
 }

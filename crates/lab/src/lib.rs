@@ -19,6 +19,8 @@ pub mod plan;
 pub mod policy;
 pub mod record;
 pub mod regime;
+pub mod replay;
+pub mod report;
 pub mod reproduce;
 pub mod rollout;
 pub mod statistics;

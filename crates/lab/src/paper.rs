@@ -2,7 +2,11 @@
 //!
 //! The numbers of its tables, to stand beside ours and never among them. By task in the order of
 //! [`TASKS`], then by regime: stationary, mild, average, high. The places where the tables disagree
-//! with each other are listed in [`DISAGREEMENTS`].
+//! with each other are found by [`doubts`].
+
+mod doubts;
+
+pub use doubts::{Doubt, doubts};
 
 /// The tasks, as the paper names them.
 pub const TASKS: [&str; 4] = ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"];
@@ -76,15 +80,53 @@ pub const MEAN_CPSS: f64 = 0.0069;
 /// The regime whose column the main text's minimum distances are, though it says "average".
 pub const MAIN_TEXT_DISTANCE_COLUMN: usize = 3;
 
-/// Places where the paper's tables disagree with each other, or look odd.
-pub const DISAGREEMENTS: [&str; 5] = [
-    "The main text's minimum distances under \"average\" are the appendix's \"high\" column, for all \
-     four tasks.",
-    "CPSS's minimum distance on merge-v0 under \"mild\" is 0.124, among values of 10 to 20.",
-    "CPSS's collision rates on merge-v0 under \"average\" and \"high\" equal its proximity risks to the \
-     last digit.",
-    "CPSS's proximity risk on intersection-v0 under \"average\" is 0.297, ten times its neighbours.",
-    "Many standard deviations repeat across the three metrics of one row.",
+/// Proximity risk under "average" in the main text, by task: DQN, CPSS.
+pub const MAIN_PROXIMITY: [[f64; 2]; 4] =
+    [[1.000, 0.019], [1.000, 0.025], [1.000, 0.297], [1.000, 0.039]];
+
+/// Minimum distance under "average" in the main text, by task: DQN, CPSS.
+pub const MAIN_DISTANCE: [[f64; 2]; 4] =
+    [[25.41, 19.80], [13.88, 11.50], [6.38, 4.11], [5.57, 4.53]];
+
+/// What stands behind the ± of the summary, "standard deviation across regimes": DQN, then CPSS.
+pub const SUMMARY_SPREAD: [[f64; 4]; 2] =
+    [[0.0616, 0.0205, 0.0232, 0.0672], [0.0086, 0.0036, 0.0075, 0.0010]];
+
+/// What stands behind the ± of the appendix: of collision rate, proximity risk and minimum distance,
+/// each for the DQN, then CPSS.
+pub const SPREADS: [[ByRegime; 2]; 3] = [
+    [
+        [
+            [0.041, 0.046, 0.049, 0.083],
+            [0.050, 0.040, 0.050, 0.046],
+            [0.087, 0.091, 0.096, 0.145],
+            [0.171, 0.182, 0.172, 0.185],
+        ],
+        [
+            [0.009, 0.008, 0.009, 0.007],
+            [0.005, 0.005, 0.007, 0.010],
+            [0.052, 0.0006, 0.005, 0.010],
+            [0.008, 0.0009, 0.012, 0.015],
+        ],
+    ],
+    [SPREAD_DQN, SPREAD_CPSS],
+    [SPREAD_DQN, SPREAD_CPSS],
+];
+
+/// The same in two tables.
+const SPREAD_DQN: ByRegime = [
+    [0.041, 0.046, 0.049, 0.083],
+    [0.035, 0.040, 0.050, 0.046],
+    [0.087, 0.091, 0.096, 0.145],
+    [0.171, 0.182, 0.172, 0.185],
+];
+
+/// The same in two tables.
+const SPREAD_CPSS: ByRegime = [
+    [0.009, 0.008, 0.009, 0.007],
+    [0.005, 0.005, 0.007, 0.010],
+    [0.052, 0.006, 0.005, 0.010],
+    [0.008, 0.009, 0.012, 0.015],
 ];
 
 /// Mean over the regimes of one task's numbers.

@@ -1,7 +1,7 @@
 //! How is the paper's experiment made again?
 //!
 //! `cpss reproduce` runs every unit of the plan from the shipped policies, keeps each finished one
-//! as a file, and makes tables, figures and traces of them. `cpss run` does a share of a plan's units,
+//! as a file, and makes tables, figures, traces and the report of them. `cpss run` does a share of a plan's units,
 //! for Slurm arrays and indexed jobs, and `cpss merge` puts the shares together. Killed at any moment,
 //! it goes on where it was: a finished unit is never lost, a half-written one never counted, and
 //! everything comes out the same to the last byte.
@@ -19,6 +19,7 @@ use crate::estimate::Results;
 use crate::figure;
 use crate::keep::{folder, keep};
 use crate::plan::{Plan, Size, Unit, UnitRecord};
+use crate::report::{self, Made};
 use crate::table::Table;
 use crate::{tables, telling};
 
@@ -38,7 +39,7 @@ pub struct Options {
     /// Another experiment than the paper's, as a .toml file; see `cpss run --help`
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub plan: Option<PathBuf>,
-    /// Folder for records, tables, figures and traces; an interrupted run goes on from it
+    /// Folder for records, tables, figures, traces and the report; an interrupted run goes on from it
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
     /// Put the summary into this document, between its markers
@@ -54,17 +55,17 @@ impl Options {
             _ => Size::Default,
         }
     }
+}
 
-    /// The command that makes the same summary again.
-    fn command(&self) -> String {
-        let plan = self.plan.as_ref().map(|path| format!(" --plan {}", path.display()));
-        let size = match self.size() {
-            Size::Quick => " --quick",
-            Size::Default => "",
-            Size::Full => " --full",
-        };
-        format!("cpss reproduce{size}{}", plan.unwrap_or_default())
-    }
+/// The command that makes the same results again.
+fn command_of(size: Size, plan: Option<&Path>) -> String {
+    let plan = plan.map(|path| format!(" --plan {}", path.display()));
+    let size = match size {
+        Size::Quick => " --quick",
+        Size::Default => "",
+        Size::Full => " --full",
+    };
+    format!("cpss reproduce{size}{}", plan.unwrap_or_default())
 }
 
 /// Options of `cpss run`.
@@ -163,8 +164,9 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
     for record in &records {
         keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
     }
-    print_summary(&write_results(&records, &plan, &options.out)?);
-    println!("records, tables, figures and traces: {}", options.out.display());
+    let command = command_of(Size::Default, Some(&options.plan));
+    print_summary(&write_results(&records, &plan, &options.out, &command)?);
+    print_places(&options.out);
     Ok(())
 }
 
@@ -179,11 +181,12 @@ pub fn run(options: &Options) -> Result<()> {
         None => Plan::sized(options.size()),
     };
     let records = run_units(&plan.units(), &options.out)?;
-    let summary = write_results(&records, &plan, &options.out)?;
+    let command = command_of(options.size(), options.plan.as_deref());
+    let summary = write_results(&records, &plan, &options.out, &command)?;
     print_summary(&summary);
-    println!("records, tables, figures and traces: {}", options.out.display());
+    print_places(&options.out);
     if let Some(path) = &options.write {
-        document::splice(path, &options.command(), &summary)?;
+        document::splice(path, &command, &summary)?;
     }
     Ok(())
 }
@@ -194,15 +197,29 @@ fn print_summary(tables: &[Table]) {
     }
 }
 
-/// Everything that is made of records: tables, traces of telling episodes, figures. The same records
-/// give the same bytes.
-fn write_results(records: &[UnitRecord], plan: &Plan, out: &Path) -> Result<[Table; 2]> {
+fn print_places(out: &Path) {
+    println!("records, tables, figures and traces: {}", out.display());
+    println!("report: {}", out.join(report::FILE).display());
+}
+
+/// Everything that is made of records: tables, traces of telling episodes, figures, the report. The
+/// same records give the same bytes, but for the day in the report. Returns the tables that sum it up.
+fn write_results(
+    records: &[UnitRecord],
+    plan: &Plan,
+    out: &Path,
+    command: &str,
+) -> Result<Vec<Table>> {
     let results = Results::new(records);
     results.prepare();
-    let summary = tables::write_all(&results, out)?;
+    let mut tables = tables::write_all(&results, out)?;
     let telling = telling::write_all(&results, out)?;
-    figure::write_all(&results, plan, &telling, out)?;
-    Ok(summary)
+    let figures = figure::write_all(&results, plan, &telling, out)?;
+    let made =
+        Made { results: &results, plan, tables: &tables, figures: &figures, telling: &telling };
+    report::write(&made, command, out)?;
+    tables.truncate(tables::SUMMARY);
+    Ok(tables)
 }
 
 /// Runs those units that are not finished yet, and returns the records of all, in order.

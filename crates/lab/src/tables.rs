@@ -22,16 +22,19 @@ use beyond::{beyond, every_cell, frontier, theorem_three, violations, what_if};
 const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % interval]. Intervals \
     are Wilson's for shares of episodes and bootstraps over training seeds and episodes for the rest.";
 
-/// Writes all tables, and returns those two that say most: collisions, and what avoiding them costs.
+/// How many of the tables sum the others up.
+pub const SUMMARY: usize = 2;
+
+/// Writes all tables and returns them; the first [`SUMMARY`] say most: collisions, and what avoiding
+/// them costs.
 ///
 /// # Errors
 ///
 /// A folder that cannot be written.
-pub fn write_all(results: &Results<'_>, out: &Path) -> Result<[Table; 2]> {
+pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
     let place = out.join("tables");
     folder(&place)?;
-    let summary = [collision_summary(results), price(results)];
-    let mut tables = summary.to_vec();
+    let mut tables = vec![collision_summary(results), price(results)];
     tables.extend([
         by_regime(
             results,
@@ -60,7 +63,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<[Table; 2]> {
     tables.push(every_cell(results));
     tables.retain(|table| !table.rows.is_empty());
     let disagreements: String =
-        paper::DISAGREEMENTS.iter().map(|line| format!("- {line}\n")).collect();
+        paper::doubts().iter().map(|doubt| format!("- {doubt}\n")).collect();
     let markdown = tables.iter().map(Table::markdown).collect::<Vec<_>>().join("\n");
     let markdown = format!(
         "# The paper's experiment, made again\n\n{markdown}\n\
@@ -71,7 +74,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<[Table; 2]> {
     for table in &tables {
         keep(&place.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
     }
-    Ok(summary)
+    Ok(tables)
 }
 
 /// The collision rate of each task, mean over regimes, ours beside the paper's.

@@ -72,6 +72,7 @@ fn shares_merge_to_the_bytes_of_one_run() {
     for folder in ["figures/", "tables/", "traces/"] {
         assert!(whole.keys().any(|name| name.starts_with(folder)), "no {folder}");
     }
+    assert!(whole.contains_key("report.html"));
     let table = String::from_utf8(whole["tables.md"].clone()).unwrap();
     assert!(table.contains("| merge-v0 |"), "{table}");
 
@@ -124,6 +125,21 @@ fn finished_units_are_not_done_again_and_damaged_ones_are() {
     assert!(cpss(folder.path(), &run).0);
     assert_eq!(contents(&folder.path().join("out")), before);
     assert_eq!(fs::metadata(&untouched).unwrap().modified().unwrap(), written_at);
+}
+
+#[test]
+fn a_record_that_its_episode_does_not_come_to_is_found() {
+    let folder = folder_with_plan();
+    let run = ["reproduce", "--plan", "plan.toml", "--out", "out"];
+    assert!(cpss(folder.path(), &run).0);
+    // The first episode of a cell is always among those that are played again.
+    let place = folder.path().join("out/records/merge-v0_high_cpss_0_1020000_6.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
+    let speed = &mut record["episodes"][0]["mean_speed"];
+    *speed = serde_json::json!(speed.as_f64().unwrap() + 1.0);
+    fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
+    let (success, error) = cpss(folder.path(), &run);
+    assert!(!success && error.contains("does not come out as its record says"), "{error}");
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub(super) fn account(told: &Telling) -> Result<Canvas> {
         Why::Saved => "without the shield it ends in a crash",
         Why::Lost => "it ends in a crash all the same",
         Why::LongestIntervention => "the longest intervention",
+        Why::FalseAlarm => "a false alarm",
+        Why::First => "the first of its cell",
     };
     let title = format!(
         "{} under {} drift, policy {}, seed {}: {why}",

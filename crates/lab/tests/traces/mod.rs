@@ -33,7 +33,7 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
         settings: &ShieldSettings::shipped(task).unwrap(),
         policy: &PolicySource::Builtin(0),
     };
-    contest.trace(seed).unwrap().0
+    contest.trace(seed).unwrap().text
 }
 
 /// The first seed of an episode that ended well and in which another action ran, and its trace.

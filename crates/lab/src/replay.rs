@@ -1,0 +1,134 @@
+//! What happened in a trace, for somebody who wants to see it?
+//!
+//! `cpss replay` audits a trace, writes the page that replays it and opens the page in the browser. A
+//! trace that does not audit is shown as far as it can be read, under a banner that says what is wrong.
+//! A machine without a browser is no failure: the page is written, and its path is said.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::keep::keep;
+use crate::report::film::{Film, Reel};
+use crate::report::html::escaped;
+use crate::report::{Choice, Programme, shell};
+
+/// Options of `cpss replay`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces
+  cpss replay traces/merge-v0_stationary_cpss_builtin-0_1000000.jsonl
+  cpss replay episode.jsonl --out episode.html --no-open")]
+pub struct Options {
+    /// The trace
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// Where to write the page; beside the trace unless told otherwise
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Do not open it in the browser
+    #[arg(long)]
+    pub no_open: bool,
+}
+
+/// Runs `cpss replay`.
+///
+/// # Errors
+///
+/// A trace that cannot be read at all, or a page that cannot be written.
+pub fn run(options: &Options) -> Result<()> {
+    let trace = &options.trace;
+    let bytes = std::fs::read(trace)
+        .with_context(|| format!("cannot read the trace {}", trace.display()))?;
+    let file = trace.file_name().unwrap_or_default().to_string_lossy();
+    let programme =
+        programme(&file, &bytes).with_context(|| format!("cannot replay {}", trace.display()))?;
+    let film = &programme.reel.films[0];
+    match &film.unsound {
+        Some(problem) => eprintln!("{file}: {problem}\nthe page says so in red"),
+        None => eprintln!("{file}: audited, every threshold and verdict comes out as written"),
+    }
+    let page = shell::page(&title(film), &body(film), &programme)?;
+    let out = options.out.clone().unwrap_or_else(|| trace.with_extension("html"));
+    keep(&out, page.as_bytes())?;
+    println!("{}", out.display());
+    if !options.no_open
+        && let Err(problem) = open(&out)
+    {
+        eprintln!("no browser was opened ({problem}); open the page above yourself");
+    }
+    Ok(())
+}
+
+fn programme(file: &str, bytes: &[u8]) -> Result<Programme> {
+    let mut reel = Reel::default();
+    let place = reel.add(file, bytes)?;
+    let film = &reel.films[place];
+    let choice = Choice {
+        id: format!("{}/{}/{}/{}", film.task, film.regime, film.policy, film.seed),
+        task: film.task.clone(),
+        regime: film.regime.clone(),
+        name: format!("seed {}", film.seed),
+        why: Vec::new(),
+        films: vec![(film.arm.clone(), place)],
+    };
+    Ok(Programme { reel, choices: vec![choice] })
+}
+
+fn title(film: &Film) -> String {
+    format!("{}, {}, {} drift, seed {}", film.task, film.arm, film.regime, film.seed)
+}
+
+fn body(film: &Film) -> String {
+    let audit = match (&film.unsound, &film.chain_end) {
+        (Some(problem), _) => format!(
+            "<p class=\"banner\" role=\"alert\">This trace does not audit: {}. What is shown may be false.</p>",
+            escaped(problem)
+        ),
+        (None, end) => format!(
+            "<p class=\"note\">Audited when this page was made: every threshold, verdict, charge and the \
+             certificate come out of the trace again, to the last bit. It ends in the hash <code>{}</code>.</p>",
+            escaped(end.as_deref().unwrap_or_default())
+        ),
+    };
+    format!(
+        "<main>\n<h1 class=\"single\">{}</h1>\n<p>Policy {}, written by {}, from <code>{}</code>.</p>\n{audit}\n{}</main>\n",
+        escaped(&title(film)),
+        escaped(&film.policy),
+        escaped(&film.program),
+        escaped(&film.file),
+        shell::PLAYER
+    )
+}
+
+/// How long a desktop may take to say that it cannot.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Asks the desktop to open a page; only a refusal is waited for.
+fn open(page: &Path) -> Result<(), String> {
+    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(target_os = "windows") {
+        ("cmd", &["/C", "start", ""])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = Command::new(program);
+    command.args(before).arg(page);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
+    let asked = Instant::now();
+    while asked.elapsed() < PATIENCE {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("{program}: {status}")),
+            Ok(None) => std::thread::sleep(Duration::from_millis(50)),
+            Err(error) => return Err(format!("{program}: {error}")),
+        }
+    }
+    // It is still at it: a browser that was started by it, most likely.
+    Ok(())
+}

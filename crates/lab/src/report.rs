@@ -1,0 +1,236 @@
+//! What does a reproduction come to, for a person who has never seen it?
+//!
+//! `report.html`: one file that opens from disk and asks for nothing. The result first (headline, the
+//! paper's table beside ours, figures), then episodes to watch, then every task and regime, the
+//! interventions, how it was made, and where the paper's own tables disagree. Everything in it is made
+//! of records and traces. Start at [`write`]; [`shell`] puts the file together, [`film`] makes traces
+//! small enough to be in it.
+//!
+//! **Invariants:** no number is typed here; each comes from [`Results`], a [`Table`] or a trace. The
+//! sources of the page's looks and of its player are in `viewer/`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::document::{machine, today};
+use crate::estimate::Results;
+use crate::figure::Drawn;
+use crate::keep::keep;
+use crate::paper;
+use crate::plan::Plan;
+use crate::table::Table;
+use crate::telling::{Telling, Why};
+
+pub mod film;
+mod headline;
+pub mod html;
+mod methods;
+pub mod shell;
+mod tasks;
+
+use film::Reel;
+use html::escaped;
+
+/// The report's file name.
+pub const FILE: &str = "report.html";
+
+/// Everything that a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'a> {
+    /// The records.
+    pub results: &'a Results<'a>,
+    /// What was asked for.
+    pub plan: &'a Plan,
+    /// The tables.
+    pub tables: &'a [Table],
+    /// The figures.
+    pub figures: &'a [Drawn],
+    /// The chosen episodes.
+    pub telling: &'a [Telling],
+}
+
+/// What the page's player shows.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Programme {
+    /// Films and their roads.
+    #[serde(flatten)]
+    pub reel: Reel,
+    /// What a reader can choose.
+    pub choices: Vec<Choice>,
+}
+
+/// An episode that can be watched, with and without the shield.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// Its name in an address.
+    pub id: String,
+    /// Task id.
+    pub task: String,
+    /// Regime.
+    pub regime: String,
+    /// Its name in a list.
+    pub name: String,
+    /// Why it was chosen.
+    pub why: Vec<Why>,
+    /// Arms, in the order of the screen, with the places of their films.
+    pub films: Vec<(String, usize)>,
+}
+
+/// Writes the report.
+///
+/// # Errors
+///
+/// A folder that cannot be written, or a trace that cannot be read.
+pub fn write(made: &Made<'_>, command: &str, out: &Path) -> Result<()> {
+    let programme = programme(made.telling)?;
+    let head = headline::head(made);
+    let page = shell::page(&head.title, &body(made, &head, &programme, command), &programme)?;
+    keep(&out.join(FILE), page.as_bytes())
+}
+
+fn body(made: &Made<'_>, head: &headline::Head, programme: &Programme, command: &str) -> String {
+    let table = |name: &str| {
+        made.tables.iter().find(|table| table.name == name).map_or(String::new(), html::table)
+    };
+    let mut contents = String::new();
+    let mut sections = String::new();
+    for (id, title, text) in [
+        ("result", "The result", table("collision_summary") + &table("price")),
+        ("figures", "Figures", figures(made.figures)),
+        ("watch", "Watch it happen", watch(programme)),
+        ("tasks", "Task by task", tasks::sections(made, programme)),
+        ("interventions", "What the interventions did", interventions(made.tables)),
+        ("methods", "How it was made", methods::section(made, command)),
+        ("paper", "Where the paper's tables disagree with each other", doubts()),
+    ] {
+        if !text.is_empty() {
+            // Writing to a string cannot fail, here and below.
+            let _ = write!(contents, "<li><a href=\"#{id}\">{title}</a></li>");
+            let _ = writeln!(
+                sections,
+                "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{text}</section>"
+            );
+        }
+    }
+    format!(
+        "<a class=\"skip\" href=\"#result\">Skip to the result</a>\n<header class=\"top\">\n{}\
+         <nav aria-label=\"Contents\"><ul class=\"contents\">{contents}</ul></nav>\n</header>\n\
+         <main>\n{sections}</main>\n<footer class=\"foot\">Made by <code>{}</code> on {}, {}. Traces \
+         are in <code>traces/</code> beside this file; <code>cpss audit</code> derives each of them \
+         again.</footer>\n",
+        head.html,
+        escaped(command),
+        today(),
+        escaped(&machine()),
+    )
+}
+
+fn figures(figures: &[Drawn]) -> String {
+    let of = |figure: &&Drawn| !figure.name.starts_with("episode_");
+    let chart = |figure: &Drawn| {
+        let small = if figure.name == "collision_by_drift" { " small" } else { "" };
+        format!(
+            "<figure class=\"chart{small}\" id=\"figure-{}\">{}</figure>\n",
+            figure.name, figure.svg
+        )
+    };
+    figures.iter().filter(of).map(chart).collect()
+}
+
+/// The told episodes as links, and the player.
+fn watch(programme: &Programme) -> String {
+    if programme.choices.is_empty() {
+        return String::new();
+    }
+    let mut cards = String::new();
+    let mut seen: Vec<(&str, Why)> = Vec::new();
+    for choice in &programme.choices {
+        for why in choice.why.iter().filter(|why| **why != Why::First) {
+            if !seen.contains(&(&choice.task, *why)) {
+                seen.push((&choice.task, *why));
+                let _ = writeln!(
+                    cards,
+                    "<li><a href=\"#episode={}\"><strong>{}</strong><span>{}, {} drift</span></a></li>",
+                    escaped(&choice.id),
+                    words(*why),
+                    escaped(&choice.task),
+                    escaped(&choice.regime)
+                );
+            }
+        }
+    }
+    format!(
+        "<p>Episodes that were chosen by rule: rougher drift first, then lower seeds. Without and with the \
+         shield, the same seed on one clock. Every trace below was audited when this page was made.</p>\n\
+         <ul class=\"told\">{cards}</ul>\n{}",
+        shell::PLAYER
+    )
+}
+
+/// What a reason is called.
+pub(crate) fn words(why: Why) -> &'static str {
+    match why {
+        Why::Saved => "The DQN fails, CPSS does not",
+        Why::Lost => "CPSS fails all the same",
+        Why::LongestIntervention => "The longest intervention",
+        Why::FalseAlarm => "A false alarm",
+        Why::First => "The first episode, whatever came of it",
+    }
+}
+
+fn interventions(tables: &[Table]) -> String {
+    let of = |table: &&Table| table.name.starts_with("what_if");
+    tables.iter().filter(of).map(html::table).collect()
+}
+
+fn doubts() -> String {
+    let mut list = String::new();
+    for doubt in paper::doubts() {
+        let _ = writeln!(
+            list,
+            "<li>{} <span class=\"cells\">{}.</span></li>",
+            escaped(&doubt.claim),
+            escaped(&doubt.places.join("; "))
+        );
+    }
+    format!(
+        "<p>Found by comparing the paper's numbers with each other, and with nothing of ours. They are listed \
+         because they limit what a comparison with those columns can say.</p>\n\
+         <ol class=\"doubts\">\n{list}</ol>\n"
+    )
+}
+
+/// The chosen episodes as films, each once.
+fn programme(telling: &[Telling]) -> Result<Programme> {
+    let mut programme = Programme::default();
+    for told in telling {
+        let Telling { task, regime, policy, seed, why, .. } = told;
+        let id = format!("{task}/{regime}/{policy}/{seed}");
+        if let Some(known) = programme.choices.iter_mut().find(|choice| choice.id == id) {
+            known.why.push(*why);
+            continue;
+        }
+        let mut films = Vec::new();
+        // The policy alone on the left, the shield on the right.
+        for trace in told.traces.iter().rev() {
+            let place = programme
+                .reel
+                .add(&trace.file, trace.text.as_bytes())
+                .with_context(|| format!("the trace {}", trace.file))?;
+            films.push((trace.arm.clone(), place));
+        }
+        let (task, regime) = (task.clone(), regime.clone());
+        let why = vec![*why];
+        programme.choices.push(Choice { id, task, regime, name: String::new(), why, films });
+    }
+    for choice in &mut programme.choices {
+        choice.why.sort();
+        let [policy, seed] = [2, 3].map(|part| choice.id.split('/').nth(part).unwrap_or_default());
+        let why: Vec<&str> = choice.why.iter().map(|why| words(*why)).collect();
+        choice.name = format!("seed {seed}, policy {policy}: {}", why.join("; "));
+    }
+    Ok(programme)
+}

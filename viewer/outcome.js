@@ -1,0 +1,44 @@
+// What would have happened without an intervention?
+//
+// Where another action than the proposal ran, the lab branched the world and let the policy go on
+// unshielded for the look-ahead; the trace holds what came of that branch. Start at `outcome`, which
+// compares it with what really happened over the same number of decisions.
+
+import { failed } from "./episode.js";
+
+/** @import { Episode } from "./episode.js" */
+
+/** @typedef {"avoided" | "unavoided" | "closer" | "nothing"} Outcome */
+
+/**
+ * What an intervention changed; null where nothing was branched.
+ *
+ * `avoided`: the branch fails and the episode does not. `unavoided`: both do. `closer`: neither does,
+ * and the branch comes closer. `nothing`: a false alarm, the branch is no worse.
+ * @param {Episode} episode
+ * @param {number} step
+ * @returns {Outcome | null}
+ */
+export function outcome(episode, step) {
+  const branch = episode.what_if[step];
+  if (!branch) return null;
+  const until = step + branch.costs.length;
+  const hasFailed = failed(episode) && episode.steps <= until;
+  if (branch.crashed) return hasFailed ? "unavoided" : "avoided";
+  if (hasFailed) return "nothing";
+  const most = (/** @type {number[]} */ costs) => costs.reduce((a, b) => Math.max(a, b), 0);
+  return most(branch.costs) > most(episode.charge.slice(step, until)) ? "closer" : "nothing";
+}
+
+/**
+ * How often each outcome came about.
+ * @param {Episode} episode
+ */
+export function outcomeCounts(episode) {
+  const counts = { avoided: 0, unavoided: 0, closer: 0, nothing: 0 };
+  for (let step = 0; step < episode.steps; step += 1) {
+    const found = outcome(episode, step);
+    if (found) counts[found] += 1;
+  }
+  return counts;
+}

@@ -1,0 +1,87 @@
+// Contract: at the recorded budget, judging again gives every recorded threshold, verdict and account
+// to the last bit; a film holds the numbers of its trace to the last bit.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { openEpisode } from "../episode.js";
+import { firstDifference, rejudge } from "../shield.js";
+import { embedded, traceFiles, traceOf } from "./run.js";
+
+const { films, roads } = embedded();
+const episodes = films.map((/** @type {any} */ film) => openEpisode(film, roads));
+
+test("a film holds the numbers of its trace", () => {
+  assert.equal(new Set(films.map((/** @type {any} */ film) => film.file)).size, traceFiles().length);
+  for (const episode of episodes) {
+    const { header, steps, end } = traceOf(episode.file);
+    assert.equal(episode.steps, steps.length);
+    assert.deepEqual(episode.record, end.record);
+    assert.equal(episode.chain_end, end.h);
+    assert.equal(episode.shield.budget, header.shield.budget);
+    for (const [place, step] of steps.entries()) {
+      const [tau, , budget, gain] = step.tau;
+      const [, spent, remaining, excess, envelope] = step.ledger;
+      const [found, expected] = [
+        [episode.tau, episode.tau_budget, episode.gain, episode.spent, episode.excess, episode.envelope,
+          episode.verdict, episode.proposal, episode.ran, episode.allowed, episode.charge],
+        [tau, budget, gain, spent, excess, envelope,
+          step.verdict, step.proposal, step.ran, step.allowed, step.charge],
+      ];
+      assert.deepEqual(found.map((column) => column[place]), expected, `${episode.file}, step ${place}`);
+      assert.deepEqual(episode.costs[place], step.costs);
+      assert.deepEqual(episode.likes[place], step.likes);
+      assert.deepEqual(episode.scenes[place], step.scene);
+      assert.equal(episode.shield.budget - episode.spent[place], remaining);
+    }
+    assert.deepEqual(episode.scenes[steps.length], end.scene);
+  }
+});
+
+test("at the recorded budget every threshold and verdict comes out as recorded", () => {
+  const seen = new Set();
+  for (const episode of episodes) {
+    assert.equal(firstDifference(episode, rejudge(episode, episode.shield.budget)), null, episode.file);
+    for (const verdict of episode.verdict) seen.add(verdict.split(" ")[0]);
+  }
+  // All three kinds were there to be got wrong.
+  assert.deepEqual([...seen].sort(), ["admit", "infeasible", "replace"]);
+});
+
+test("a budget that differs in its last bit differs", () => {
+  for (const episode of episodes) {
+    const { budget } = episode.shield;
+    const next = budget * (1 + Number.EPSILON);
+    assert.match(firstDifference(episode, rejudge(episode, next)) ?? "", /at/);
+  }
+});
+
+test("a smaller budget never refuses less", () => {
+  let tightened = 0;
+  for (const episode of episodes) {
+    let before = episode.interventions;
+    for (const share of [1 / 4, 1 / 16, 1 / 64]) {
+      const { interventions } = rejudge(episode, episode.shield.budget * share);
+      assert.ok(before.every((/** @type {number} */ step) => interventions.includes(step)), episode.file);
+      tightened += interventions.length - before.length;
+      before = interventions;
+    }
+  }
+  assert.ok(tightened > 0, "no budget made a difference");
+});
+
+test("numbers that make no sense fail closed", () => {
+  const judged = rejudge(/** @type {any} */ ({
+    steps: 3,
+    shield: { budget: 1, horizon: 4, epsilon: 1e-6, tau_cap: 0.5, fallback: "min-risk", last_resort: 1 },
+    proposal: [0, 0, 0],
+    costs: [[NaN, 0], [-1, Infinity], [0.4, 0.3]],
+    likes: [[], [], []],
+    gain: [1, 1, 0],
+    charge: [0, 0, 0],
+  }), 1);
+  assert.deepEqual(judged.verdict, [
+    "replace unusable-cost", "infeasible unusable-cost", "infeasible unusable-context",
+  ]);
+  assert.deepEqual(judged.allowed, [1, 1, 1]);
+});
