@@ -14,8 +14,8 @@
 //! scene.observe(&World::new(task.clone(), 7));
 //! let mut rehearsal = Rehearsal::new(&task);
 //! rehearsal.set(&scene, &Guess { wish: 8.0, looked: 0.0 }, &task);
-//! for _ in 0..task.frames {
-//!     rehearsal.frame(&task);
+//! for _ in 0..5 {
+//!     rehearsal.frame(0.2, &task);
 //! }
 //! assert_eq!(rehearsal.others().len(), scene.others.len());
 //! ```
@@ -49,6 +49,8 @@ pub struct Guess {
     pub looked: f64,
 }
 
+/// The longest frame \[s\] in which drivers still steer stably: they close in on a heading that fast.
+pub const LONGEST_FRAME: f64 = 0.2;
 /// Cosine of the angle within which two directions are taken for the same: about five degrees, where
 /// the exits of a crossing are tens of degrees apart until a car is past the fork.
 const SAME_DIRECTION: f64 = 0.996;
@@ -88,10 +90,10 @@ impl Rehearsal {
         self.simulation.vehicles.get(1..).unwrap_or_default()
     }
 
-    /// Plays one frame.
-    pub fn frame(&mut self, task: &Task) {
+    /// Plays a frame of `dt` \[s\], which may be longer than the world's, up to [`LONGEST_FRAME`].
+    pub fn frame(&mut self, dt: f64, task: &Task) {
         if !self.simulation.vehicles.is_empty() {
-            self.simulation.frame(task);
+            self.simulation.frame_lasting(dt, task);
         }
     }
 }
@@ -192,7 +194,7 @@ mod tests {
         let guess = Guess { wish: 8.0, looked: 0.2 };
         let mut main = Rehearsal::new(&task);
         main.set(&scene, &guess, &task);
-        main.frame(&task);
+        main.frame(0.1, &task);
         let mut branch = Rehearsal::new(&task);
         branch.become_like(&main);
         let places = |rehearsal: &Rehearsal| -> Vec<[f64; 2]> {
@@ -200,11 +202,11 @@ mod tests {
         };
         let before = places(&main);
         for _ in 0..30 {
-            branch.frame(&task);
+            branch.frame(0.1, &task);
         }
         assert_eq!(places(&main), before);
         for _ in 0..30 {
-            main.frame(&task);
+            main.frame(0.1, &task);
         }
         assert_eq!(places(&main), places(&branch));
     }
@@ -214,7 +216,7 @@ mod tests {
         let task = crossing();
         let mut rehearsal = Rehearsal::new(&task);
         rehearsal.set(&Scene::default(), &Guess { wish: 8.0, looked: 0.0 }, &task);
-        rehearsal.frame(&task);
+        rehearsal.frame(0.1, &task);
         assert!(rehearsal.ego().is_none() && rehearsal.others().is_empty());
     }
 }

@@ -85,6 +85,12 @@ impl Simulation {
 
     /// Decides, moves and collides: one frame.
     pub(crate) fn frame(&mut self, task: &Task) {
+        self.frame_lasting(task.frame_time, task);
+    }
+
+    /// A frame of another length \[s\] than the task's.
+    #[inline]
+    pub(crate) fn frame_lasting(&mut self, dt: f64, task: &Task) {
         if task.layout != Layout::Any {
             self.lineup.refresh(&self.vehicles);
         }
@@ -94,21 +100,15 @@ impl Simulation {
         self.choose_lanes(task);
         self.steer_and_accelerate(task);
         self.frames += 1;
-        if task.rules.is_regulated() && regulation::is_due(self.frames, task.frame_time) {
+        if task.rules.is_regulated() && regulation::is_due(self.frames, dt) {
             regulation::enforce(&mut self.vehicles, &task.network, &mut self.outlook);
         }
-        self.advance(task);
+        self.advance(dt, task);
         let by_x = (task.layout != Layout::Any).then(|| {
             self.lineup.sort(&self.vehicles);
             self.lineup.slots()
         });
-        handle_collisions(
-            &mut self.vehicles,
-            &task.obstacles,
-            by_x,
-            task.frame_time,
-            &mut self.pairs,
-        );
+        handle_collisions(&mut self.vehicles, &task.obstacles, by_x, dt, &mut self.pairs);
     }
 
     /// Keeps the ego and the other cars that pass the test, in order.
@@ -197,8 +197,7 @@ impl Simulation {
         self.ratio_powers = powers;
     }
 
-    fn advance(&mut self, task: &Task) {
-        let dt = task.frame_time;
+    fn advance(&mut self, dt: f64, task: &Task) {
         let lanes = task.network.lanes().len();
         for vehicle in &mut self.vehicles {
             vehicle.timer += dt;

@@ -109,15 +109,20 @@ impl RiskModel {
             && even.stride_time() > LONGEST_STEP;
         let looks = Looks::new(task, spec.horizon, spec.sample_time, is_coarse);
         let actions = task.controls.action_count().unwrap_or(0);
+        let rehearsals = Rehearsals::new(task, &spec);
         let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
         Ok(RiskModel {
             map: Roadmap::new(&task.network),
             pilot,
             looks,
             is_coarse,
-            fading: Fading::new(task, &spec, looks.span()),
+            fading: Fading::new(
+                task,
+                &spec,
+                if spec.guesses.is_empty() { looks.span() } else { rehearsals.span(task) },
+            ),
             forecast: Forecast::new(looks, &spec.habits),
-            rehearsals: Rehearsals::new(task, &spec.guesses),
+            rehearsals,
             likely: Vec::with_capacity(actions),
             judged: Vec::with_capacity(actions),
             assessment: Assessment {
@@ -249,11 +254,11 @@ impl RiskModel {
 
     /// The cost of an ego that has its orders, by whichever kind of foresight the task asks for.
     fn judge_order(&mut self, ego: Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
-        let RiskModel { task, spec, looks, pilot, fading, .. } = self;
+        let RiskModel { task, spec, map, pilot, fading, .. } = self;
         if spec.guesses.is_empty() {
             return self.judge_among_tracks(ego, likeliest);
         }
-        self.rehearsals.judge(action, &Terms { task, spec, looks, pilot, fading })
+        self.rehearsals.judge(action, &Terms { task, spec, map, pilot, fading })
     }
 
     /// The cost of an ego that has its orders, among others on their tracks.

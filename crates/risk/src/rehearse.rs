@@ -15,15 +15,14 @@
 //! **Absent on purpose:** unlikely habits. A guess is taken at its word.
 
 use cpss_highway::control::obey;
-use cpss_highway::rehearsal::{Guess, Rehearsal};
+use cpss_highway::rehearsal::{Guess, LONGEST_FRAME, Rehearsal};
 use cpss_highway::vehicle::{LENGTH, Vehicle, WIDTH};
 use cpss_highway::{Action, Scene, Task};
 
 use crate::forecast::Hazard;
-use crate::looks::Looks;
 use crate::pilot::Pilot;
 use crate::proximity::{Pose, Proximity};
-use crate::roadmap::edge_distance;
+use crate::roadmap::{Roadmap, edge_distance};
 use crate::spec::{Backup, RiskSpec};
 use crate::worst::{Fading, Worst};
 
@@ -38,6 +37,12 @@ pub(crate) struct Rehearsals {
     escaping: Rehearsal,
     /// Bodies without a driver.
     obstacles: Vec<Pose>,
+    /// Looks in a decision, and decisions until the horizon.
+    looks: usize,
+    decisions: usize,
+    /// The backup to try first: what saved the ego last often does so again. The order changes how soon
+    /// the least cost is found, not the cost.
+    likeliest: usize,
 }
 
 /// What does not change from scene to scene.
@@ -45,21 +50,38 @@ pub(crate) struct Rehearsals {
 pub(crate) struct Terms<'a> {
     pub(crate) task: &'a Task,
     pub(crate) spec: &'a RiskSpec,
-    pub(crate) looks: &'a Looks,
+    pub(crate) map: &'a Roadmap,
     pub(crate) pilot: &'a Pilot,
     pub(crate) fading: &'a Fading,
 }
 
+/// Decisions that are played in the world's own frames: who makes way for whom hangs on tenths of a
+/// second. Later ones are played in frames as long as the time between two looks.
+const FINE_DECISIONS: usize = 4;
+/// How far down a road that leads nowhere else the ego is through \[m\].
+const CLEAR: f64 = 10.0;
+
 impl Rehearsals {
-    /// Room for some guesses.
-    pub(crate) fn new(task: &Task, guesses: &[Guess]) -> Rehearsals {
+    /// Room for a spec's guesses.
+    pub(crate) fn new(task: &Task, spec: &RiskSpec) -> Rehearsals {
+        let wished = spec.sample_time.min(LONGEST_FRAME);
+        // A hair less, so that five fifths of a second are five looks whatever the last bit says.
+        let at_least = |quotient: f64| (quotient - 1e-9).ceil().max(1.0) as usize;
         let empty = Rehearsal::new(task);
         Rehearsals {
-            starts: vec![empty.clone(); guesses.len()],
+            starts: vec![empty.clone(); spec.guesses.len()],
             decided: empty.clone(),
             escaping: empty,
             obstacles: Vec::new(),
+            looks: at_least(task.decision_time / wished),
+            decisions: at_least(spec.horizon / task.decision_time),
+            likeliest: 0,
         }
+    }
+
+    /// The time until the horizon \[s\].
+    pub(crate) fn span(&self, task: &Task) -> f64 {
+        self.decisions as f64 * task.decision_time
     }
 
     /// Takes up a scene.
@@ -67,6 +89,7 @@ impl Rehearsals {
         for (start, guess) in self.starts.iter_mut().zip(guesses) {
             start.set(scene, guess, task);
         }
+        self.likeliest = 0;
         self.obstacles.clear();
         self.obstacles.extend(scene.obstacles.iter().map(Pose::of));
     }
@@ -89,26 +112,28 @@ impl Rehearsals {
 
     /// What an action costs if a guess is right: the coming decision, and the best way out after it.
     fn judge_guess(&mut self, guess: usize, action: Action<'_>, terms: &Terms<'_>) -> Worst {
-        let Terms { task, spec, .. } = *terms;
         self.decided.become_like(&self.starts[guess]);
         let Some(ego) = self.decided.ego_mut() else { return Worst::CERTAIN };
-        obey(task, ego, action);
+        obey(terms.task, ego, action);
         let mut now = Worst::NONE;
-        let coming = 0..task.frames;
-        play(&mut self.decided, &self.obstacles, coming, &Worst::CERTAIN, &mut now, terms);
+        let view = View { obstacles: &self.obstacles, looks: self.looks, terms };
+        view.play(&mut self.decided, 0, &Worst::CERTAIN, &mut now);
         let mut best: Option<Worst> = None;
-        for backup in &spec.backups {
+        let first = self.likeliest;
+        let places = 0..terms.spec.backups.len();
+        for place in std::iter::once(first).chain(places.filter(|place| *place != first)) {
             if now.cost >= 1.0 {
                 break;
             }
             let bound = best.unwrap_or(Worst::BEYOND);
             let mut after = now;
-            if !self.escape(*backup, &bound, &mut after, terms) {
+            if !self.escape(terms.spec.backups[place], &bound, &mut after, terms) {
                 continue;
             }
             let found = bound.or_better(&after);
             best = Some(found);
             if !found.is_worse_than(&now) {
+                self.likeliest = place;
                 break;
             }
         }
@@ -125,74 +150,78 @@ impl Rehearsals {
         worst: &mut Worst,
         terms: &Terms<'_>,
     ) -> bool {
-        let Terms { task, looks, pilot, .. } = *terms;
+        let Terms { task, pilot, map, .. } = *terms;
         self.escaping.become_like(&self.decided);
         let home = self.escaping.ego().map_or(0, |ego| task.network.lane_offset(ego.lane));
-        let mut frame = task.frames;
-        let mut step = 0;
-        while frame < looks.frames && bound.is_worse_than(worst) {
+        let view = View { obstacles: &self.obstacles, looks: self.looks, terms };
+        for decision in 1..self.decisions {
             let Some(ego) = self.escaping.ego_mut() else { return false };
-            if !pilot.command(task, ego, backup, step, home) {
+            let is_through = map.after(ego.lane).is_empty() && ego.along > CLEAR;
+            if !bound.is_worse_than(worst) || is_through {
+                break;
+            }
+            if !pilot.command(task, ego, backup, decision - 1, home) {
                 return false;
             }
-            let until = (frame + task.frames).min(looks.frames);
-            play(&mut self.escaping, &self.obstacles, frame..until, bound, worst, terms);
-            frame = until;
-            step += 1;
+            view.play(&mut self.escaping, decision, bound, worst);
         }
         true
     }
 }
 
-/// Plays some frames and notes the worst look, until it is no better than `bound`.
-fn play(
-    rehearsal: &mut Rehearsal,
-    obstacles: &[Pose],
-    frames: std::ops::Range<usize>,
-    bound: &Worst,
-    worst: &mut Worst,
-    terms: &Terms<'_>,
-) {
-    for frame in frames.start + 1..=frames.end {
-        if !bound.is_worse_than(worst) {
-            return;
-        }
-        rehearsal.frame(terms.task);
-        if frame.is_multiple_of(terms.looks.stride) {
-            let time = frame as f64 * terms.task.frame_time;
-            look(rehearsal, obstacles, time, worst, terms);
-        }
-    }
+/// What is looked at, and how often.
+struct View<'a> {
+    obstacles: &'a [Pose],
+    /// Looks in a decision.
+    looks: usize,
+    terms: &'a Terms<'a>,
 }
 
-/// Notes how close the ego is to everything now.
-fn look(
-    rehearsal: &Rehearsal,
-    obstacles: &[Pose],
-    time: f64,
-    worst: &mut Worst,
-    terms: &Terms<'_>,
-) {
-    let Terms { task, spec, fading, .. } = *terms;
-    let Some(ego) = rehearsal.ego() else { return };
-    let pose = Pose::of_ego(ego);
-    let mut note = |mut found: Proximity, hazard: Hazard| {
-        // What has become no number is taken for the worst there is.
-        if ego.crashed || found.cost.is_nan() {
-            found.cost = 1.0;
+impl View<'_> {
+    /// Plays a decision, by its number from now, and notes the worst look, until it is no better than
+    /// `bound` or the ego is a wreck.
+    fn play(&self, rehearsal: &mut Rehearsal, decision: usize, bound: &Worst, worst: &mut Worst) {
+        let task = self.terms.task;
+        for look in 1..=self.looks {
+            if !bound.is_worse_than(worst) || rehearsal.ego().is_none_or(|ego| ego.crashed) {
+                return;
+            }
+            if decision < FINE_DECISIONS {
+                let until = |look: usize| look * task.frames / self.looks;
+                for _ in until(look - 1)..until(look) {
+                    rehearsal.frame(task.frame_time, task);
+                }
+            } else {
+                rehearsal.frame(task.decision_time / self.looks as f64, task);
+            }
+            let share = look as f64 / self.looks as f64;
+            self.look(rehearsal, (decision as f64 + share) * task.decision_time, worst);
         }
-        worst.note(found.cost, found, hazard, time, fading);
-    };
-    let cars = rehearsal.others().iter().enumerate();
-    // A wreck is put down to whatever is closest to it.
-    for (place, car) in cars.filter(|(_, car)| is_near(ego, car, spec)) {
-        note(spec.margin.proximity(&pose, &Pose::of_ego(car)), Hazard::Car(place));
     }
-    for (place, obstacle) in obstacles.iter().enumerate() {
-        note(spec.margin.proximity(&pose, obstacle), Hazard::Obstacle(place));
-    }
-    if let Some(distance) = edge_distance(ego, &task.network) {
-        note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
+
+    /// Notes how close the ego is to everything now.
+    fn look(&self, rehearsal: &Rehearsal, time: f64, worst: &mut Worst) {
+        let Terms { task, spec, fading, .. } = *self.terms;
+        let Some(ego) = rehearsal.ego() else { return };
+        let pose = Pose::of_ego(ego);
+        let mut note = |mut found: Proximity, hazard: Hazard| {
+            // What has become no number is taken for the worst there is.
+            if ego.crashed || found.cost.is_nan() {
+                found.cost = 1.0;
+            }
+            worst.note(found.cost, found, hazard, time, fading);
+        };
+        let cars = rehearsal.others().iter().enumerate();
+        // A wreck is put down to whatever is closest to it.
+        for (place, car) in cars.filter(|(_, car)| is_near(ego, car, spec)) {
+            note(spec.margin.proximity(&pose, &Pose::of_ego(car)), Hazard::Car(place));
+        }
+        for (place, obstacle) in self.obstacles.iter().enumerate() {
+            note(spec.margin.proximity(&pose, obstacle), Hazard::Obstacle(place));
+        }
+        if let Some(distance) = edge_distance(ego, &task.network) {
+            note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
+        }
     }
 }
 

@@ -153,9 +153,12 @@ impl RiskSpec {
                 horizon: 10.0,
                 sample_time: 0.2,
                 fade: 0.75,
-                // Cars appear at 8 m/s, give or take one, and drivers look about twice a second.
-                guesses: [(6.0, 0.0), (7.0, 0.2), (8.0, 0.4), (9.0, 0.07), (10.0, 0.27)]
-                    .map(|(wish, looked)| Guess { wish, looked })
+                // Drivers who see each other coming pass closely.
+                margin: Margin { along: 1.3, across: 0.3, closing_time: 0.25, ..spec.margin },
+                // Cars appear at 8 m/s, give or take one, want 10 once they have waited, and drivers look
+                // about twice a second.
+                guesses: [(6.0, 0), (7.0, 2), (8.0, 4), (9.0, 6), (10.0, 1), (8.0, 3), (9.0, 5)]
+                    .map(|(wish, frames)| Guess { wish, looked: f64::from(frames) / 15.0 })
                     .to_vec(),
                 backups: vec![BRAKE, GO, HOLD],
                 ..spec
