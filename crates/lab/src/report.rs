@@ -3,7 +3,7 @@
 //! `report.html`: one file that opens from disk and asks for nothing. The result first (headline, the
 //! paper's table beside ours, figures), then episodes to watch, then every task and regime, the
 //! interventions, how it was made, and where the paper's own tables disagree. Everything in it is made
-//! of records and traces. Start at [`write`]; [`shell`] puts the file together, [`film`] makes traces
+//! of records and traces. Start at [`write()`]; [`shell`] puts the file together, [`film`] makes traces
 //! small enough to be in it.
 //!
 //! **Invariants:** no number is typed here; each comes from [`Results`], a [`Table`] or a trace. The
