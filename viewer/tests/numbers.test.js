@@ -13,7 +13,7 @@ let browser;
 before(async () => {
   browser = await launched();
 });
-after(() => browser.close());
+after(() => browser?.close());
 
 /** Tables that stand on the page as they stand in their files. */
 const TABLES = ["collision_summary", "price", "collision_by_regime", "proximity_by_regime", "beyond_the_paper"];

@@ -16,7 +16,7 @@ let browser;
 before(async () => {
   browser = await launched();
 });
-after(() => browser.close());
+after(() => browser?.close());
 
 const { films, roads, choices } = embedded();
 

@@ -22,8 +22,8 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), "cpss-replay-"));
 });
 after(async () => {
-  await browser.close();
-  rmSync(folder, { recursive: true });
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
 });
 
 const file = traceFiles().find((name) => name.startsWith("merge-v0_high_cpss")) ?? "";

@@ -85,3 +85,21 @@ test("numbers that make no sense fail closed", () => {
   ]);
   assert.deepEqual(judged.allowed, [1, 1, 1]);
 });
+
+test("a spent budget and a closed horizon admit cost 0 and nothing else", () => {
+  const judged = rejudge(/** @type {any} */ ({
+    steps: 5,
+    shield: { budget: 0.1, horizon: 3, epsilon: 1, tau_cap: 0.5, fallback: "min-risk", last_resort: 1 },
+    proposal: [0, 0, 0, 0, 0],
+    costs: [[0.025, 0], [0, 0.1], [1e-9, 0], [0, 1], [1e-9, 1]],
+    likes: [[], [], [], [], []],
+    gain: [1, 1, 1, 1, 1],
+    charge: [0.2, 0, 0, 0, 0],
+  }), 0.1);
+  // The first threshold is a fourth of the budget, and a cost that equals it fits.
+  assert.deepEqual(judged.tau, [0.025, 0, 0, 0, 0]);
+  assert.deepEqual(judged.verdict, [
+    "admit", "admit", "replace budget-spent", "admit", "infeasible horizon-closed",
+  ]);
+  assert.deepEqual(judged.spent, [0.2, 0.2, 0.2, 0.2, 0.2]);
+});

@@ -3,7 +3,7 @@
 //! `report.html`: one file that opens from disk and asks for nothing. The result first (headline, the
 //! paper's table beside ours, figures), then episodes to watch, then every task and regime, the
 //! interventions, how it was made, and where the paper's own tables disagree. Everything in it is made
-//! of records and traces. Start at [`write`]; [`shell`] puts the file together, [`film`] makes traces
+//! of records and traces. Start at [`write()`]; [`shell`] puts the file together, [`film`] makes traces
 //! small enough to be in it.
 //!
 //! **Invariants:** no number is typed here; each comes from [`Results`], a [`Table`] or a trace. The
@@ -145,27 +145,35 @@ fn watch(programme: &Programme) -> String {
     if programme.choices.is_empty() {
         return String::new();
     }
-    let mut cards = String::new();
-    let mut seen: Vec<(&str, Why)> = Vec::new();
+    // The first of each reason in each task, by task.
+    let mut told: Vec<(&str, Vec<(Why, &Choice)>)> = Vec::new();
     for choice in &programme.choices {
+        if told.last().is_none_or(|(task, _)| *task != choice.task) {
+            told.push((&choice.task, Vec::new()));
+        }
+        let Some((_, links)) = told.last_mut() else { continue };
         for why in choice.why.iter().filter(|why| **why != Why::First) {
-            if !seen.contains(&(&choice.task, *why)) {
-                seen.push((&choice.task, *why));
-                let _ = writeln!(
-                    cards,
-                    "<li><a href=\"#episode={}\"><strong>{}</strong><span>{}, {} drift</span></a></li>",
-                    escaped(&choice.id),
-                    words(*why),
-                    escaped(&choice.task),
-                    escaped(&choice.regime)
-                );
+            if !links.iter().any(|(known, _)| known == why) {
+                links.push((*why, choice));
             }
         }
+    }
+    let mut rows = String::new();
+    for (task, mut links) in told {
+        links.sort_by_key(|(why, _)| *why);
+        let _ = write!(rows, "<li><strong>{}</strong><div>", escaped(task));
+        for (why, Choice { id, regime, .. }) in links {
+            let (id, regime) = (escaped(id), escaped(regime));
+            let words = words(why);
+            let _ =
+                write!(rows, "<a href=\"#episode={id}\">{words}<small>{regime} drift</small></a>");
+        }
+        rows += "</div></li>\n";
     }
     format!(
         "<p>Episodes that were chosen by rule: rougher drift first, then lower seeds. Without and with the \
          shield, the same seed on one clock. Every trace below was audited when this page was made.</p>\n\
-         <ul class=\"told\">{cards}</ul>\n{}",
+         <ul class=\"told\">\n{rows}</ul>\n{}",
         shell::PLAYER
     )
 }
