@@ -14,7 +14,7 @@ use clap::Args;
 use crate::keep::keep;
 use crate::report::film::{Film, Reel};
 use crate::report::html::escaped;
-use crate::report::{Choice, Programme, shell};
+use crate::report::{Choice, Programme, address, shell};
 
 /// Options of `cpss replay`.
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ fn programme(file: &str, bytes: &[u8]) -> Result<Programme> {
     let place = reel.add(file, bytes)?;
     let film = &reel.films[place];
     let choice = Choice {
-        id: format!("{}/{}/{}/{}", film.task, film.regime, film.policy, film.seed),
+        id: address(&[&film.task, &film.regime, &film.policy, &film.seed.to_string()]),
         task: film.task.clone(),
         regime: film.regime.clone(),
         name: format!("seed {}", film.seed),

@@ -216,7 +216,7 @@ fn programme(telling: &[Telling]) -> Result<Programme> {
     let mut programme = Programme::default();
     for told in telling {
         let Telling { task, regime, policy, seed, why, .. } = told;
-        let id = format!("{task}/{regime}/{policy}/{seed}");
+        let id = address(&[task, regime, &policy.to_string(), &seed.to_string()]);
         if let Some(known) = programme.choices.iter_mut().find(|choice| choice.id == id) {
             known.why.push(*why);
             continue;
@@ -231,14 +231,31 @@ fn programme(telling: &[Telling]) -> Result<Programme> {
             films.push((trace.arm.clone(), place));
         }
         let (task, regime) = (task.clone(), regime.clone());
-        let why = vec![*why];
-        programme.choices.push(Choice { id, task, regime, name: String::new(), why, films });
+        let (name, why) = (format!("seed {seed}, policy {policy}"), vec![*why]);
+        programme.choices.push(Choice { id, task, regime, name, why, films });
     }
     for choice in &mut programme.choices {
         choice.why.sort();
-        let [policy, seed] = [2, 3].map(|part| choice.id.split('/').nth(part).unwrap_or_default());
         let why: Vec<&str> = choice.why.iter().map(|why| words(*why)).collect();
-        choice.name = format!("seed {seed}, policy {policy}: {}", why.join("; "));
+        choice.name = format!("{}: {}", choice.name, why.join("; "));
     }
     Ok(programme)
+}
+
+/// An episode's name in an address. A regime or a policy may be a path with any sign in it; what has a
+/// meaning in an address is replaced.
+pub(crate) fn address(parts: &[&str]) -> String {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./".contains(sign);
+    parts.join("/").chars().map(|sign| if plain(sign) { sign } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_holds_nothing_that_an_address_would_misread() {
+        let parts = ["merge-v0", "my regimes/a&b=c#1.toml", "builtin:0", "7"];
+        assert_eq!(address(&parts), "merge-v0/my-regimes/a-b-c-1.toml/builtin-0/7");
+    }
 }

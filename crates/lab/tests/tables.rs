@@ -108,6 +108,8 @@ fn a_tiny_plan_makes_everything_and_splices_its_summary() {
     fs::write(folder.path().join("doc.md"), format!("above\n{begin}\n{end}\nbelow\n")).unwrap();
     let run = reproduce();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(said.ends_with("report: out/report.html\n"), "{said}");
     let document = fs::read_to_string(folder.path().join("doc.md")).unwrap();
     assert!(document.starts_with("above\n") && document.ends_with("\nbelow\n"), "{document}");
     for words in ["| merge-v0 |", "Made by `cpss reproduce --plan plan.toml` on 20", " threads."] {
@@ -124,6 +126,7 @@ fn a_tiny_plan_makes_everything_and_splices_its_summary() {
         "figures/budget_frontier.png",
         "figures/episode_merge-v0.svg",
         "traces/index.json",
+        "report.html",
     ] {
         assert!(folder.path().join("out").join(name).is_file(), "no {name}");
     }

@@ -76,13 +76,17 @@ fn lead(made: &Made<'_>) -> String {
         format!("{number} {}", if count == 1 { one } else { many })
     };
     format!(
-        "{}, {}, {} and {} episodes of each in every cell, the same episodes without and with the shield. \
+        "{}, {}, {} and {} episodes of each in every cell{}. \
          The paper reports {} and {}, {:.1} % fewer; its traffic, policies and risk estimates are its own, so \
          rates can be compared only roughly, and reductions better.",
         count(made.results.tasks().len(), "driving task", "driving tasks"),
         count(made.results.regimes().len(), "drift regime", "drift regimes").to_lowercase(),
         count(plan.policies.len(), "trained policy", "trained policies").to_lowercase(),
         plan.episodes,
+        match ["dqn", "cpss"].iter().all(|arm| made.results.arms().contains(arm)) {
+            true => ", the same episodes without and with the shield",
+            false => "",
+        },
         paper::MEAN_DQN,
         paper::MEAN_CPSS,
         100.0 * (1.0 - paper::MEAN_CPSS / paper::MEAN_DQN),
@@ -142,12 +146,14 @@ fn facts_of(made: &Made<'_>) -> Vec<Fact> {
     let mut rates: Vec<(f64, &str)> = rates.collect();
     rates.sort_by(|a, b| a.0.total_cmp(&b.0));
     if let (Some((least, calm)), Some((most, busy))) = (rates.first(), rates.last()) {
-        facts.push(Fact {
-            name: "Decisions intervened in",
-            value: format!("{:.1} to {:.1} %", least * 100.0, most * 100.0),
-            more: format!("least on {calm}, most on {busy}"),
-            falls_short: *most > 0.2,
-        });
+        let (value, more) = match rates.len() {
+            1 => (format!("{:.1} %", most * 100.0), format!("on {busy}")),
+            _ => (
+                format!("{:.1} to {:.1} %", least * 100.0, most * 100.0),
+                format!("least on {calm}, most on {busy}"),
+            ),
+        };
+        facts.push(Fact { name: "Decisions intervened in", value, more, falls_short: *most > 0.2 });
     }
     let shielded =
         tasks.iter().flat_map(|task| results.units(Cell { task, regime: None, arm: "cpss" }));
