@@ -201,10 +201,12 @@ impl Pilot {
                 !matches!(wish, Meta::LaneLeft | Meta::LaneRight) || ego.target_lane != target
             }
             (
-                Backup::Steer { side, brakes },
+                Backup::Steer { sides, after, brakes },
                 Controls::Continuous(_) | Controls::Discrete { .. },
             ) => {
-                let Some(place) = home.checked_add_signed(isize::from(side)) else { return false };
+                let is_later = step as f64 * task.decision_time >= after;
+                let side = isize::from(sides[usize::from(is_later)]);
+                let Some(place) = home.checked_add_signed(side) else { return false };
                 if brakes && self.hardest_brake >= 0.0 {
                     return false;
                 }

@@ -64,10 +64,13 @@ pub enum Backup {
     /// Meta-actions, one per decision, the last one over and over. Passed over where the task
     /// lacks one of them, or where there is no lane to change to.
     Meta([Meta; 3]),
-    /// Steering towards the middle of a lane, for an ego with raw controls.
+    /// Steering towards the middle of a lane and, later, of another, for an ego with raw controls. Passed
+    /// over where there is no such lane.
     Steer {
-        /// Which lane: how many places to the right of its own.
-        side: i8,
+        /// Which lanes: how many places to the right of its own, at first and later.
+        sides: [i8; 2],
+        /// From when on the second \[s\].
+        after: f64,
         /// Whether it brakes meanwhile, if it has pedals.
         brakes: bool,
     },
@@ -95,8 +98,15 @@ const HOLD: Backup = Backup::Meta([Meta::Idle; 3]);
 const GO: Backup = Backup::Meta([Meta::Faster; 3]);
 const LEFT: Backup = Backup::Meta([Meta::LaneLeft, Meta::Slower, Meta::Slower]);
 const RIGHT: Backup = Backup::Meta([Meta::LaneRight, Meta::Slower, Meta::Slower]);
+const KEEP_LANE: Backup = steer([0, 0], 0.0);
+const KEEP_LANE_AND_BRAKE: Backup = Backup::Steer { sides: [0, 0], after: 0.0, brakes: true };
 const BRAKE_THEN_LEFT: Backup = Backup::Meta([Meta::Slower, Meta::LaneLeft, Meta::Slower]);
 const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Meta::Slower]);
+
+/// Steering without braking.
+const fn steer(sides: [i8; 2], after: f64) -> Backup {
+    Backup::Steer { sides, after, brakes: false }
+}
 
 impl RiskSpec {
     /// The numbers for a task, chosen on tuning seeds (METHODOLOGY.md).
@@ -127,8 +137,8 @@ impl RiskSpec {
                 RIGHT,
                 BRAKE_THEN_LEFT,
                 BRAKE_THEN_RIGHT,
-                Backup::Steer { side: 0, brakes: true },
-                Backup::Steer { side: 0, brakes: false },
+                KEEP_LANE_AND_BRAKE,
+                KEEP_LANE,
             ],
         };
         match task {
@@ -178,9 +188,15 @@ impl RiskSpec {
                     brake_time: 1.0,
                     ..spec.habits
                 },
-                backups: [(0, false), (-1, false), (1, false), (0, true)]
-                    .map(|(side, brakes)| Backup::Steer { side, brakes })
-                    .to_vec(),
+                // Between two cars that are almost abreast it has to weave: past one, then over before the
+                // other.
+                backups: [KEEP_LANE, steer([-1, -1], 0.0), steer([1, 1], 0.0)]
+                    .into_iter()
+                    .chain([1.0, 2.0, 3.0].into_iter().flat_map(|after| {
+                        [[0, -1], [0, 1], [-1, 0], [1, 0]].map(|sides| steer(sides, after))
+                    }))
+                    .chain([KEEP_LANE_AND_BRAKE])
+                    .collect(),
                 ..spec
             },
         }
