@@ -90,12 +90,12 @@ class DrivingEnv(gym.Env):
         one the random numbers go on from where they are. ``options={"config": {...}}`` changes the
         config first, as upstream."""
         self._check_open()
+        if seed is not None:
+            seed = checked_seed(seed)
         super().reset(seed=seed)
         if options and options.get("config"):
             self._configure({**self.config, **options["config"]})
-        if seed is not None:
-            seed = checked_seed(seed)
-        elif self._world is None:
+        if seed is None and self._world is None:
             seed = int(self.np_random.integers(2**63))
         if self._world is None:
             self._world = _native.World(self._task, seed)
@@ -276,7 +276,7 @@ def as_index(action, space: spaces.Discrete) -> int:
 def as_point(action, space: spaces.Box) -> np.ndarray:
     """A continuous action as an array of single-precision numbers."""
     try:
-        point = np.ascontiguousarray(action, np.float32)
+        point = np.array(action, np.float32)
     except (TypeError, ValueError):
         raise ValueError(f"the action is {action!r}, but has to be {space.shape[0]} numbers") from None
     if point.shape != space.shape:

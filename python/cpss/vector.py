@@ -105,9 +105,9 @@ class DrivingVectorEnv(VectorEnv):
         with a list, its own; without either, its random numbers go on. ``options={"reset_mask": mask}``
         resets only some, as Gymnasium's vector environments do."""
         self._check_open()
-        super().reset(seed=seed if isinstance(seed, int) else None)
         mask = self._reset_mask(options)
         seeds = self._seeds(seed)
+        super().reset(seed=seed if isinstance(seed, int) else None)
         observations = np.empty(self.observation_space.shape, np.float32)
         if mask is not None:
             if self._last is None:

@@ -1,0 +1,197 @@
+"""Do results carry over to highway-env itself?
+
+    python python/transfer.py                         every task, 200 episodes each, and a table
+    python python/transfer.py --task merge-v0         one of them
+    python python/transfer.py --episodes 20           fewer
+    python python/transfer.py --write python/README.md   and put the table there, between its markers
+
+The shipped policies drive under the shipped shield, once in our world and once in the original, from PyPI,
+around which the very same wrapper is put: its scene is read from highway-env's own objects. Both have to
+take the same actions and get the same rewards, within 1e-6, to the same end. The episodes are the first of
+the stationary cells of `cpss reproduce`: five policies, each with its own reporting seeds.
+
+highway-env takes its time, so what it did is kept (`--cache`), and an interrupted run goes on. Ours is always
+played again. Where it takes another action than the kept episode of highway-env (the shield has changed
+since), highway-env plays that episode again too.
+
+Where both part, highway-env is asked again with the same actions, its last bits disturbed, as the parity
+test does (crates/highway/scripts/parity.py says why): if it then parts from itself no later than ours did,
+the episode is *undecided upstream*, and neither agrees nor fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import warnings
+
+TASKS = ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"]
+POLICIES = 5
+FIRST_SEED, SEEDS_PER_POLICY = 2_000_000, 10_000
+TOLERANCE = 1e-6
+NUDGES = 12
+
+
+def make(name: str, policy):
+    """An environment under the shield, ours or the original, as the policy sees it."""
+    import gymnasium
+
+    import cpss
+
+    return cpss.ShieldWrapper(gymnasium.make(name, config=policy.config, disable_env_checker=True), preferences=policy)
+
+
+def play(env, policy, seed: int) -> dict:
+    """One episode: what was done, and what came of it."""
+    observation, _ = env.reset(seed=seed)
+    actions, rewards, refused, over = [], [], 0, False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
+        actions.append(int(info["shield"]["executed_action"]))
+        rewards.append(float(reward))
+        refused += info["shield"]["verdict"] != "admit"
+        over = terminated or truncated
+    return {
+        "actions": actions, "rewards": rewards, "refused": refused,
+        "terminated": bool(terminated), "crashed": bool(info["crashed"]),
+    }  # fmt: skip
+
+
+def first_difference(ours: dict, theirs: dict) -> tuple[int, str] | None:
+    """Where two episodes part, and in what; nothing if they do not."""
+    for step, (mine, upstream) in enumerate(zip(ours["actions"], theirs["actions"])):
+        if mine != upstream:
+            return step, f"step {step}: action {mine}, upstream {upstream}"
+        gap = abs(ours["rewards"][step] - theirs["rewards"][step])
+        if not gap <= TOLERANCE:
+            return step, f"step {step}: rewards differ by {gap:.1e}"
+    if len(ours["actions"]) != len(theirs["actions"]):
+        return min(len(ours["actions"]), len(theirs["actions"])), f"{len(ours['actions'])} steps, upstream {len(theirs['actions'])}"
+    if (ours["terminated"], ours["crashed"]) != (theirs["terminated"], theirs["crashed"]):
+        return len(ours["actions"]), "they end differently"
+    gap = abs(sum(ours["rewards"]) - sum(theirs["rewards"]))
+    return None if gap <= TOLERANCE else (len(ours["actions"]), f"returns differ by {gap:.1e}")
+
+
+def trail(task: str, config: dict, seed: int, actions: list[int], nudge: int) -> list[list[float]]:
+    """Every car of highway-env after each of some given actions; its last bits disturbed if asked for."""
+    import gymnasium
+    import highway_env  # noqa: F401  (registers the ids)
+    import numpy as np
+
+    env = gymnasium.make(task, config=config, disable_env_checker=True)
+    env.reset(seed=seed)
+    signs = random.Random(nudge)
+    states = []
+    for action in actions:
+        for car in env.unwrapped.road.vehicles if nudge else ():
+            car.position = np.nextafter(car.position, [signs.choice([-np.inf, np.inf]) for _ in (0, 1)])
+            car.heading = np.nextafter(car.heading, signs.choice([-np.inf, np.inf]))
+        env.step(action)
+        cars = env.unwrapped.road.vehicles
+        states.append([float(number) for car in cars for number in (*car.position, car.heading, car.speed)])
+    return states
+
+
+def parts_from_itself(task: str, config: dict, seed: int, actions: list[int]) -> str | None:
+    """Whether highway-env, asked again with its last bits disturbed, comes to another state."""
+    plain = trail(task, config, seed, actions, 0)
+    for nudge in range(1, NUDGES + 1):
+        for step, (one, other) in enumerate(zip(plain, trail(task, config, seed, actions, nudge))):
+            if len(one) != len(other) or max(abs(a - b) for a, b in zip(one, other)) > TOLERANCE:
+                return f"with other last bits it parts from itself at step {step}"
+    return None
+
+
+def compare(task: str, episodes: int, cache: pathlib.Path) -> dict:
+    """All episodes of one task, in a process that has played nothing else: highway-env's intersection
+    changes class attributes that other tasks would inherit."""
+    import highway_env  # noqa: F401
+
+    import cpss
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    cache.mkdir(parents=True, exist_ok=True)
+    counts = {"task": task, "episodes": 0, "agree": 0, "undecided": [], "differ": [], "steps": 0, "refused": 0, "largest": 0.0}
+    for index in range(POLICIES):
+        policy = cpss.load_policy(task, seed=index)
+        ours_env, their_env = make(f"cpss/{task}", policy), make(task, policy)
+        for seed in range(FIRST_SEED + index * SEEDS_PER_POLICY, FIRST_SEED + index * SEEDS_PER_POLICY + episodes // POLICIES):
+            ours = play(ours_env, policy, seed)
+            place = cache / f"{task}_{index}_{seed}.json"
+            theirs = json.loads(place.read_text()) if place.exists() else None
+            found = first_difference(ours, theirs) if theirs else True
+            if found:
+                theirs = play(their_env, policy, seed)
+                place.write_text(json.dumps(theirs))
+                found = first_difference(ours, theirs)
+            counts["episodes"] += 1
+            counts["steps"] += len(ours["actions"])
+            counts["refused"] += ours["refused"]
+            if found is None:
+                counts["agree"] += 1
+                gap = abs(sum(ours["rewards"]) - sum(theirs["rewards"]))
+                counts["largest"] = max(counts["largest"], gap)
+            else:
+                step, words = found
+                itself = parts_from_itself(task, policy.config, seed, theirs["actions"][: step + 1])
+                counts["undecided" if itself else "differ"].append(f"policy {index}, seed {seed}: {words}; {itself or 'upstream agrees with itself'}")
+            print(f"{task}: {counts['agree']} of {counts['episodes']} agree", file=sys.stderr, flush=True)
+    return counts
+
+
+def table(rows: list[dict]) -> str:
+    lines = [
+        "| task | episodes | the same, step for step | undecided upstream | different | decisions | of these refused | largest difference of returns |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['task']} | {row['episodes']} | {row['agree']} | {len(row['undecided'])} | {len(row['differ'])} "
+            f"| {row['steps']:,} | {row['refused']:,} | {row['largest']:.1e} |"
+        )
+    for row in rows:
+        lines += [f"\n{row['task']}, {kind}: {words}" for kind in ("undecided", "differ") for words in row[kind]]
+    return "\n".join(lines)
+
+
+def splice(path: pathlib.Path, text: str) -> None:
+    begin, end = "<!-- transfer: begin -->", "<!-- transfer: end -->"
+    old = path.read_text()
+    if begin not in old or end not in old:
+        sys.exit(f"error: {path} has no markers {begin} and {end}")
+    path.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", old, flags=re.S))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--task", action="append", choices=TASKS, help="only this one")
+    parser.add_argument("--episodes", type=int, default=200, help="for each task, shared by five policies")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("target/transfer"), help="where highway-env's episodes are kept")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="put the table into this document")
+    parser.add_argument("--one", choices=TASKS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(compare(options.one, options.episodes, options.cache)))
+        return
+    rows = []
+    for task in options.task or TASKS:
+        command = [sys.executable, __file__, "--one", task, "--episodes", str(options.episodes), "--cache", str(options.cache)]
+        run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        rows.append(json.loads(run.stdout.splitlines()[-1]))
+    made = table(rows) + f"\n\nMade by `python python/transfer.py --episodes {options.episodes}`."
+    print(made)
+    if options.write:
+        splice(options.write, made)
+    sys.exit(1 if any(row["differ"] for row in rows) else 0)
+
+
+if __name__ == "__main__":
+    main()
