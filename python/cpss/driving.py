@@ -65,7 +65,6 @@ class Upstream(Driver):
         self._config = dict(self._env.config)
         self.task = _native.Task(self._id, config_json(known_keys(self._config)))
         self._risk = _native.Driving(self.task)
-        self._looked_at: tuple | None = None
 
     def begin(self) -> None:
         if self._env.config != self._config:
@@ -85,12 +84,9 @@ class Upstream(Driver):
         return self._risk.realised_cost()
 
     def _look(self) -> None:
-        """Reads the scene as it is now. It changes with time only, and time only with steps."""
+        """Reads the scene as it is now; never one that was read before, since anybody may have changed
+        highway-env's objects in between."""
         env = self._env
-        now = (id(env.road), env.steps, env.time)
-        if now == self._looked_at:
-            return
-        self._looked_at = None
         if len(env.controlled_vehicles) != 1:
             raise ValueError(f"there are {len(env.controlled_vehicles)} egos, but one can be shielded")
         ego = env.vehicle
@@ -98,7 +94,6 @@ class Upstream(Driver):
         obstacles = [body(thing) for thing in env.road.objects if thing.solid]
         rows = np.array([body(ego), *others, *obstacles], np.float64)
         self._risk.look(mind(ego), rows, len(others))
-        self._looked_at = now
 
     def __getstate__(self) -> dict:
         return {"_env": self._env, "_id": self._id}

@@ -127,3 +127,20 @@ def test_a_shadow_batch_never_acts():
             np.testing.assert_array_equal(one, two)
         verdicts |= set(mine[4]["shield"]["verdict"].tolist())
     assert "replace" in verdicts
+
+
+def test_under_the_shield_fewer_episodes_end_badly():
+    """Whoever always wants to go faster, on tuning seeds."""
+    crashes = {}
+    for mode in ("shadow", "enforce"):
+        envs = cpss.make_vec("merge-v0", 100, shield={"mode": mode}, autoreset_mode="SameStep")
+        envs.reset(seed=1_000_000)
+        first, crashed = np.ones(100, bool), np.zeros(100, bool)
+        while first.any():
+            *_, terminated, truncated, infos = envs.step(np.full(100, 3))
+            ended = first & (terminated | truncated)
+            if ended.any():
+                crashed |= ended & infos["final_info"]["crashed"]
+            first &= ~ended
+        crashes[mode] = int(crashed.sum())
+    assert crashes["enforce"] < crashes["shadow"] / 3
