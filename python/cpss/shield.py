@@ -95,10 +95,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     >>> observation, info = env.reset(seed=0)
     >>> info["shield"]["verdict"], info["shield"]["remaining"]
     ('reset', 5.0)
-    >>> for _ in range(20):
+    >>> verdicts = set()
+    >>> for _ in range(20):                         # without a shield the pole falls after ten
     ...     observation, reward, terminated, truncated, info = env.step(0)
-    >>> info["shield"]["verdict"], info["shield"]["reason"], bool(terminated)
-    ('replace', 'over-budget', False)
+    ...     verdicts.add(info["shield"]["verdict"])
+    >>> sorted(verdicts), bool(terminated)
+    (['admit', 'replace'], False)
     """
 
     def __init__(

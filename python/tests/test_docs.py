@@ -1,0 +1,58 @@
+"""Contract: what the documentation shows runs as written, and the type stubs say what is there."""
+
+import doctest
+import importlib
+import os
+import pathlib
+import pkgutil
+import re
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+import cpss
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODULES = sorted(module.name for module in pkgutil.iter_modules(cpss.__path__, "cpss.") if module.name != "cpss._native")
+
+
+@pytest.mark.parametrize("name", ["cpss", *MODULES])
+def test_the_examples_in_docstrings_are_right(name):
+    module = importlib.import_module(name)
+    importlib.import_module("cpss.sb3")
+    result = doctest.testmod(module, extraglobs={"cpss": cpss, "gym": gym})
+    assert result.failed == 0
+    if name in ("cpss", "cpss.envs", "cpss.shield", "cpss.vector", "cpss.policy", "cpss.sb3", "cpss.sweep"):
+        assert result.attempted > 0, "there is no example"
+
+
+def test_every_public_name_is_explained():
+    for name in cpss.__all__:
+        thing = getattr(cpss, name)
+        assert name == "__version__" or (thing.__doc__ and len(thing.__doc__) > 40), name
+
+
+def test_the_readme_runs_as_written(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(blocks) >= 5
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "out/sweep/records").is_dir()
+
+
+def test_the_quickstart_runs_as_written_within_a_minute(tmp_path):
+    run = subprocess.run([sys.executable, ROOT / "quickstart.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    shadow, enforce = (int(count) for count in re.findall(r"crashed in (\d+) of 100", run.stdout))
+    assert enforce < shadow
+    assert "still stood after 500 steps" in run.stdout
+
+
+def test_the_stubs_say_what_is_there(tmp_path):
+    environment = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "cpss._native"], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stdout
