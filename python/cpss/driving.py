@@ -112,15 +112,30 @@ def driver_of(env: gym.Env) -> Driver:
     """
     inner = env.unwrapped
     if isinstance(inner, DrivingEnv):
-        return Native(inner)
+        driver = Native(inner)
+    else:
+        driver = Upstream(inner, upstream_id(inner))
+    if env.action_space != inner.action_space:
+        raise ValueError(
+            f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "
+            "put it around the shield, not into it"
+        )
+    return driver
+
+
+def upstream_id(inner: Any) -> str:
+    """The id of one of highway-env's environments."""
     if not all(hasattr(inner, name) for name in ("road", "controlled_vehicles", "config", "vehicle")):
         raise ValueError(
             f"cost='driving' is for highway-env's environments and cpss's, not for {type(inner).__name__}: "
             "give a function cost(env, observation)"
         )
-    spec = inner.spec or env.spec
-    task = short_id(spec.id).split(":")[-1] if spec is not None else "without an id"
-    return Upstream(inner, task)
+    if inner.spec is not None:
+        return short_id(inner.spec.id)
+    # Made without `gym.make`: the registry knows what a class is called.
+    kind = f"{type(inner).__module__}:{type(inner).__name__}"
+    names = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
+    return names[0] if names else kind
 
 
 def body(thing: Any) -> tuple[float, ...]:

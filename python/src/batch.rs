@@ -22,7 +22,8 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::shield::{certificate, spec_of};
+use crate::settings::spec_of;
+use crate::shield::certificate;
 use crate::task::Task;
 use crate::value_error;
 use crate::world::observed_cost;

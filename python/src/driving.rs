@@ -106,7 +106,7 @@ fn body_of(network: &Network, row: &[f64]) -> Body {
     let &[x, y, heading, speed, length, width, crashed, bound_x, bound_y] = row else {
         unreachable!("rows are cut to {NUMBERS} numbers")
     };
-    let _ = (bound_x, bound_y);
+    let direction = [bound_x, bound_y];
     let car = Vehicle::new(network, Driver::Raw, [x, y], heading, speed);
     Body {
         position: [x, y],
@@ -120,6 +120,7 @@ fn body_of(network: &Network, row: &[f64]) -> Body {
         along: car.along,
         across: car.across,
         crashed: crashed != 0.0,
+        bound_for: (direction != [0.0, 0.0]).then_some(direction),
     }
 }
 

@@ -16,6 +16,7 @@ mod batch;
 mod driving;
 mod picture;
 mod policy;
+mod settings;
 mod shield;
 mod sweep;
 mod task;
@@ -34,7 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policy::Policy>()?;
     module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;
     module.add_function(wrap_pyfunction!(task::policy_config, module)?)?;
-    module.add_function(wrap_pyfunction!(shield::shield_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::shield_settings, module)?)?;
     module.add_function(wrap_pyfunction!(shield::sample_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::plan_units, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::run_unit, module)?)?;

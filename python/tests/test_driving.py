@@ -94,6 +94,20 @@ def test_unknown_environments_are_refused_in_words():
         cpss.ShieldWrapper(gym.make("parking-v0", disable_env_checker=True), last_resort=[0, 0])
 
 
+def test_a_wrapper_that_changes_actions_belongs_around_the_shield():
+    fewer = gym.wrappers.TransformAction(gym.make("cpss/merge-v0"), lambda action: 2 * action, gym.spaces.Discrete(2))
+    with pytest.raises(ValueError, match="put it around the shield"):
+        cpss.ShieldWrapper(fewer)
+
+
+def test_an_original_that_was_not_made_by_gymnasium_is_known_by_its_class():
+    from highway_env.envs.merge_env import MergeEnv
+
+    env = cpss.ShieldWrapper(MergeEnv())
+    env.reset(seed=0)
+    assert env.step(3)[4]["shield"]["verdict"] == "admit"
+
+
 def test_the_original_may_change_its_config_at_a_reset():
     env = cpss.ShieldWrapper(gym.make("highway-fast-v0", disable_env_checker=True))
     env.reset(seed=0)

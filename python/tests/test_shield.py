@@ -173,6 +173,24 @@ def test_a_step_that_raises_is_charged_as_the_worst_and_needs_a_reset():
         env.step(0)
 
 
+def test_after_an_episode_nothing_runs_until_a_reset():
+    env = cartpole(lambda env, obs: [0.0, 0.0], budget=50.0)
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(0)
+    steps = env.certificate()["steps"]
+    for call in (lambda: env.step(0), env.action_masks):
+        with pytest.raises(gym.error.ResetNeeded):
+            call()
+    assert env.certificate()["steps"] == steps
+    # A wrapper that resets by itself hides where an episode ends, so it goes around the shield.
+    around = gym.wrappers.Autoreset(cartpole(lambda env, obs: [0.0, 0.0], budget=50.0))
+    around.reset(seed=0)
+    verdicts = [around.step(0)[4]["shield"]["verdict"] for _ in range(30)]
+    assert "reset" in verdicts
+
+
 def test_costs_are_asked_for_once_per_step():
     asked = []
     env = cartpole(lambda env, obs: asked.append(1) or [0.0, 0.9])

@@ -71,3 +71,23 @@ impl Pcg64 {
         self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(self.increment);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_goes_on_from_its_words_with_or_without_a_kept_half() {
+        let mut pcg = Pcg64::new(&SeedSequence::new(9));
+        for _ in 0..4 {
+            let mut twin = Pcg64::from_words(pcg.words());
+            assert_eq!(twin, pcg);
+            assert_eq!([twin.next_u32(), twin.next_u32()], {
+                let mut same = pcg.clone();
+                [same.next_u32(), same.next_u32()]
+            });
+            // An odd number of halves leaves one over for the next round.
+            pcg.next_u32();
+        }
+    }
+}
