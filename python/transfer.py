@@ -15,8 +15,11 @@ played again. Where it takes another action than the kept episode of highway-env
 since), highway-env plays that episode again too.
 
 Where both part, highway-env is asked again with the same actions, its last bits disturbed, as the parity
-test does (crates/highway/scripts/parity.py says why): if it then parts from itself no later than ours did,
-the episode is *undecided upstream*, and neither agrees nor fails.
+test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
+ours did, or if it then sees all that ours saw differently as ours did, the episode is *undecided upstream*, and
+neither agrees nor fails. The second happens at the intersection: highway-env looks for road in points 5 m
+apart from the ego, which lie exactly on the borders of the policy's cells of 5 m, so that the last bit of a
+position decides which cell has road in it.
 """
 
 from __future__ import annotations
@@ -79,33 +82,45 @@ def first_difference(ours: dict, theirs: dict) -> tuple[int, str] | None:
     return None if gap <= TOLERANCE else (len(ours["actions"]), f"returns differ by {gap:.1e}")
 
 
-def trail(task: str, config: dict, seed: int, actions: list[int], nudge: int) -> list[list[float]]:
-    """Every car of highway-env after each of some given actions; its last bits disturbed if asked for."""
+def trail(task: str, config: dict, seed: int, actions: list[int], nudge: int = 0) -> list[tuple]:
+    """Every car, and what is seen of them, at the start and after each of some given actions; highway-env's
+    last bits are disturbed before each if asked for. Of ours only what is seen."""
     import gymnasium
-    import highway_env  # noqa: F401  (registers the ids)
     import numpy as np
 
     env = gymnasium.make(task, config=config, disable_env_checker=True)
-    env.reset(seed=seed)
+    seen, _ = env.reset(seed=seed)
     signs = random.Random(nudge)
+    road = getattr(env.unwrapped, "road", None)
     states = []
-    for action in actions:
-        for car in env.unwrapped.road.vehicles if nudge else ():
-            car.position = np.nextafter(car.position, [signs.choice([-np.inf, np.inf]) for _ in (0, 1)])
-            car.heading = np.nextafter(car.heading, signs.choice([-np.inf, np.inf]))
-        env.step(action)
-        cars = env.unwrapped.road.vehicles
-        states.append([float(number) for car in cars for number in (*car.position, car.heading, car.speed)])
+    for action in (*actions, None):
+        cars = [number for car in road.vehicles for number in (*car.position, car.heading, car.speed)] if road else []
+        states.append((np.array(cars, float), seen.ravel()))
+        if action is not None:
+            for car in road.vehicles if nudge else ():
+                car.position = np.nextafter(car.position, [signs.choice([-np.inf, np.inf]) for _ in (0, 1)])
+                car.heading = np.nextafter(car.heading, signs.choice([-np.inf, np.inf]))
+            seen = env.step(action)[0]
     return states
 
 
-def parts_from_itself(task: str, config: dict, seed: int, actions: list[int]) -> str | None:
-    """Whether highway-env, asked again with its last bits disturbed, comes to another state."""
-    plain = trail(task, config, seed, actions, 0)
+def why_undecided(task: str, config: dict, seed: int, actions: list[int]) -> str | None:
+    """Whether highway-env's last bits decide what happens after these actions: if, disturbed, its own cars part
+    from themselves, or if whatever ours sees differently is seen as ours sees it when they are disturbed."""
+    import numpy as np
+
+    ours = trail(f"cpss/{task}", config, seed, actions)[-1][1]
+    plain = trail(task, config, seed, actions)
+    left = np.abs(ours - plain[-1][1]) > TOLERANCE
+    differing = int(left.sum())
     for nudge in range(1, NUDGES + 1):
-        for step, (one, other) in enumerate(zip(plain, trail(task, config, seed, actions, nudge))):
-            if len(one) != len(other) or max(abs(a - b) for a, b in zip(one, other)) > TOLERANCE:
-                return f"with other last bits it parts from itself at step {step}"
+        other = trail(task, config, seed, actions, nudge)
+        for step, ((one, _), (two, _)) in enumerate(zip(plain, other)):
+            if len(one) != len(two) or np.abs(one - two).max() > TOLERANCE:
+                return f"with other last bits its cars part from themselves after {step} steps"
+        left &= np.abs(ours - other[-1][1]) > TOLERANCE
+        if differing and not left.any():
+            return f"its last bits decide {differing} numbers of what is seen, and ours is one of its ways"
     return None
 
 
@@ -141,8 +156,10 @@ def compare(task: str, episodes: int, cache: pathlib.Path) -> dict:
                 counts["largest"] = max(counts["largest"], gap)
             else:
                 step, words = found
-                itself = parts_from_itself(task, policy.config, seed, theirs["actions"][: step + 1])
-                counts["undecided" if itself else "differ"].append(f"policy {index}, seed {seed}: {words}; {itself or 'upstream agrees with itself'}")
+                # An action differs by what was seen before it, a reward by what was done.
+                done = theirs["actions"][: step if "action" in words else step + 1]
+                undecided = why_undecided(task, policy.config, seed, done)
+                counts["undecided" if undecided else "differ"].append(f"policy {index}, seed {seed}: {words}; {undecided or 'highway-env agrees with itself'}")
             print(f"{task}: {counts['agree']} of {counts['episodes']} agree", file=sys.stderr, flush=True)
     return counts
 
