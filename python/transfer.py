@@ -16,10 +16,10 @@ since), highway-env plays that episode again too.
 
 Where both part, highway-env is asked again with the same actions, its last bits disturbed, as the parity
 test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
-ours did, or if it then sees all that ours saw differently as ours did, the episode is *undecided upstream*, and
-neither agrees nor fails. The second happens at the intersection: highway-env looks for road in points 5 m
-apart from the ego, which lie exactly on the borders of the policy's cells of 5 m, so that the last bit of a
-position decides which cell has road in it.
+ours did, if it then sees all that ours saw differently as ours did, or if policy and shield then do in it what
+they do in ours, the episode is *undecided upstream*, and neither agrees nor fails. The second happens at the
+intersection: highway-env looks for road in points 5 m apart from the ego, which lie exactly on the borders of
+the policy's cells of 5 m, so that the last bit of a position decides which cell has road in it.
 """
 
 from __future__ import annotations
@@ -41,20 +41,40 @@ TOLERANCE = 1e-6
 NUDGES = 12
 
 
-def make(name: str, policy):
+def make(name: str, policy, nudge: int = 0):
     """An environment under the shield, ours or the original, as the policy sees it."""
     import gymnasium
 
     import cpss
 
-    return cpss.ShieldWrapper(gymnasium.make(name, config=policy.config, disable_env_checker=True), preferences=policy)
+    env = gymnasium.make(name, config=policy.config, disable_env_checker=True)
+    if nudge:
+        env.unwrapped.step = nudged(env.unwrapped, nudge)
+    return cpss.ShieldWrapper(env, preferences=policy)
 
 
-def play(env, policy, seed: int) -> dict:
+def nudged(env, nudge: int):
+    """highway-env's step, with the last bits of its cars disturbed before every one (or, for odd numbers, only
+    before the first)."""
+    import numpy as np
+
+    step, signs = env.step, random.Random(nudge)
+
+    def disturbed(action):
+        if nudge % 2 == 0 or env.time == 0:
+            for car in env.road.vehicles:
+                car.position = np.nextafter(car.position, [signs.choice([-np.inf, np.inf]) for _ in (0, 1)])
+                car.heading = np.nextafter(car.heading, signs.choice([-np.inf, np.inf]))
+        return step(action)
+
+    return disturbed
+
+
+def play(env, policy, seed: int, longest: int = 10**6) -> dict:
     """One episode: what was done, and what came of it."""
     observation, _ = env.reset(seed=seed)
     actions, rewards, refused, over = [], [], 0, False
-    while not over:
+    while not over and len(actions) < longest:
         observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
         actions.append(int(info["shield"]["executed_action"]))
         rewards.append(float(reward))
@@ -83,44 +103,46 @@ def first_difference(ours: dict, theirs: dict) -> tuple[int, str] | None:
 
 
 def trail(task: str, config: dict, seed: int, actions: list[int], nudge: int = 0) -> list[tuple]:
-    """Every car, and what is seen of them, at the start and after each of some given actions; highway-env's
-    last bits are disturbed before each if asked for. Of ours only what is seen."""
+    """Every car, and what is seen of them, at the start and after each of some given actions. Of ours only
+    what is seen."""
     import gymnasium
     import numpy as np
 
-    env = gymnasium.make(task, config=config, disable_env_checker=True)
+    env = gymnasium.make(task, config=config, disable_env_checker=True).unwrapped
+    step = nudged(env, nudge) if nudge else env.step
     seen, _ = env.reset(seed=seed)
-    signs = random.Random(nudge)
-    road = getattr(env.unwrapped, "road", None)
     states = []
     for action in (*actions, None):
+        road = getattr(env, "road", None)
         cars = [number for car in road.vehicles for number in (*car.position, car.heading, car.speed)] if road else []
         states.append((np.array(cars, float), seen.ravel()))
         if action is not None:
-            for car in road.vehicles if nudge else ():
-                car.position = np.nextafter(car.position, [signs.choice([-np.inf, np.inf]) for _ in (0, 1)])
-                car.heading = np.nextafter(car.heading, signs.choice([-np.inf, np.inf]))
-            seen = env.step(action)[0]
+            seen = step(action)[0]
     return states
 
 
-def why_undecided(task: str, config: dict, seed: int, actions: list[int]) -> str | None:
-    """Whether highway-env's last bits decide what happens after these actions: if, disturbed, its own cars part
-    from themselves, or if whatever ours sees differently is seen as ours sees it when they are disturbed."""
+def why_undecided(task: str, policy, seed: int, ours: dict, theirs: dict, step: int) -> str | None:
+    """Whether highway-env's last bits decide what happens at a step: if, disturbed, its own cars part from
+    themselves; if whatever ours sees differently is then seen as ours sees it; or if policy and shield then do
+    in it what they do in ours."""
     import numpy as np
 
-    ours = trail(f"cpss/{task}", config, seed, actions)[-1][1]
-    plain = trail(task, config, seed, actions)
-    left = np.abs(ours - plain[-1][1]) > TOLERANCE
+    done = theirs["actions"][:step]
+    mine = trail(f"cpss/{task}", policy.config, seed, done)[-1][1]
+    plain = trail(task, policy.config, seed, theirs["actions"][: step + 1])
+    left = np.abs(mine - plain[step][1]) > TOLERANCE
     differing = int(left.sum())
     for nudge in range(1, NUDGES + 1):
-        other = trail(task, config, seed, actions, nudge)
-        for step, ((one, _), (two, _)) in enumerate(zip(plain, other)):
+        other = trail(task, policy.config, seed, theirs["actions"][: step + 1], nudge)
+        for place, ((one, _), (two, _)) in enumerate(zip(plain, other)):
             if len(one) != len(two) or np.abs(one - two).max() > TOLERANCE:
-                return f"with other last bits its cars part from themselves after {step} steps"
-        left &= np.abs(ours - other[-1][1]) > TOLERANCE
+                return f"with other last bits its cars part from themselves after {place} steps"
+        left &= np.abs(mine - other[step][1]) > TOLERANCE
         if differing and not left.any():
             return f"its last bits decide {differing} numbers of what is seen, and ours is one of its ways"
+        again = play(make(task, policy, nudge), policy, seed, step + 1)
+        if again["actions"] == ours["actions"][: step + 1] != theirs["actions"][: step + 1]:
+            return "with other last bits it goes as ours does"
     return None
 
 
@@ -156,9 +178,7 @@ def compare(task: str, episodes: int, cache: pathlib.Path) -> dict:
                 counts["largest"] = max(counts["largest"], gap)
             else:
                 step, words = found
-                # An action differs by what was seen before it, a reward by what was done.
-                done = theirs["actions"][: step if "action" in words else step + 1]
-                undecided = why_undecided(task, policy.config, seed, done)
+                undecided = why_undecided(task, policy, seed, ours, theirs, step)
                 counts["undecided" if undecided else "differ"].append(f"policy {index}, seed {seed}: {words}; {undecided or 'highway-env agrees with itself'}")
             print(f"{task}: {counts['agree']} of {counts['episodes']} agree", file=sys.stderr, flush=True)
     return counts

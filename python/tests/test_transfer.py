@@ -53,8 +53,12 @@ def test_an_ordinary_episode_is_not_called_undecided(fresh_process):
 
 
 def ordinary():
+    """An episode that agrees, and of which it is claimed that ours went another way at step 3."""
     import highway_env  # noqa: F401
 
-    import cpss  # noqa: F401
+    import cpss
 
-    return transfer.why_undecided("merge-v0", {}, 8123, [1, 3, 4, 1])
+    policy = cpss.load_policy("merge-v0")
+    theirs = transfer.play(transfer.make("merge-v0", policy), policy, 8123, 4)
+    ours = {**theirs, "actions": [*theirs["actions"][:3], (theirs["actions"][3] + 1) % 5]}
+    return transfer.why_undecided("merge-v0", policy, 8123, ours, theirs, 3)
