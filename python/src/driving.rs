@@ -1,6 +1,6 @@
 //! What does each action risk in a scene that was read elsewhere?
 //!
-//! `cpss/driving.py` reads a scene from highway-env's own objects, as plain tuples; here it becomes a
+//! `package/cpss/driving.py` reads a scene from highway-env's own objects, as plain tuples; here it becomes a
 //! [`Scene`] and is judged as any other. Start at [`Driving::assess`].
 //!
 //! **Invariants:** a lane or road that the task does not have is an error, and the shield's wrapper

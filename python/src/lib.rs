@@ -1,7 +1,7 @@
 //! What does Python see of the Rust crates?
 //!
 //! The module `cpss._native`: thin classes over the crates, with NumPy arrays as buffers. All that a
-//! user reads (environments, wrappers, docstrings) is Python, in `cpss/`; nothing here is meant to be
+//! user reads (environments, wrappers, docstrings) is Python, in `package/`; nothing here is meant to be
 //! imported by users. Start at the module at the end of this file, which lists everything.
 //!
 //! **Invariants:** whatever takes longer than a moment runs with the interpreter released; a wrong

@@ -63,7 +63,7 @@ def names_of(thing):
 
 
 def test_the_stubs_say_what_is_there():
-    stub = ast.parse((ROOT / "cpss" / "_native.pyi").read_text())
+    stub = ast.parse((ROOT / "package" / "cpss" / "_native.pyi").read_text())
     functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     assert {*functions, *classes, "__version__"} == set(_native.__all__)
