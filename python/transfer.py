@@ -3,6 +3,7 @@
     python python/transfer.py                         every task, 200 episodes each, and a table
     python python/transfer.py --task merge-v0         one of them
     python python/transfer.py --episodes 20           fewer
+    python python/transfer.py --kept                  only those that highway-env has played already
     python python/transfer.py --write python/README.md   and put the table there, between its markers
 
 The shipped policies drive under the shipped shield, once in our world and once in the original, from PyPI,
@@ -146,7 +147,7 @@ def why_undecided(task: str, policy, seed: int, ours: dict, theirs: dict, step: 
     return None
 
 
-def compare(task: str, episodes: int, cache: pathlib.Path) -> dict:
+def compare(task: str, episodes: int, cache: pathlib.Path, only_kept: bool) -> dict:
     """All episodes of one task, in a process that has played nothing else: highway-env's intersection
     changes class attributes that other tasks would inherit."""
     import highway_env  # noqa: F401
@@ -161,8 +162,10 @@ def compare(task: str, episodes: int, cache: pathlib.Path) -> dict:
         policy = cpss.load_policy(task, seed=index)
         ours_env, their_env = make(f"cpss/{task}", policy), make(task, policy)
         for seed in range(FIRST_SEED + index * SEEDS_PER_POLICY, FIRST_SEED + index * SEEDS_PER_POLICY + episodes // POLICIES):
-            ours = play(ours_env, policy, seed)
             place = cache / f"{task}_{index}_{seed}.json"
+            if only_kept and not place.exists():
+                continue
+            ours = play(ours_env, policy, seed)
             theirs = json.loads(place.read_text()) if place.exists() else None
             found = first_difference(ours, theirs) if theirs else True
             if found:
@@ -211,19 +214,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--task", action="append", choices=TASKS, help="only this one")
     parser.add_argument("--episodes", type=int, default=200, help="for each task, shared by five policies")
+    parser.add_argument("--kept", action="store_true", help="only episodes that highway-env has played already")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("target/transfer"), help="where highway-env's episodes are kept")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="put the table into this document")
     parser.add_argument("--one", choices=TASKS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(compare(options.one, options.episodes, options.cache)))
+        print(json.dumps(compare(options.one, options.episodes, options.cache, options.kept)))
         return
     rows = []
     for task in options.task or TASKS:
         command = [sys.executable, __file__, "--one", task, "--episodes", str(options.episodes), "--cache", str(options.cache)]
+        command += ["--kept"] if options.kept else []
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         rows.append(json.loads(run.stdout.splitlines()[-1]))
-    made = table(rows) + f"\n\nMade by `python python/transfer.py --episodes {options.episodes}`."
+    flags = f"--episodes {options.episodes}" + (" --kept" if options.kept else "")
+    made = table(rows) + f"\n\nMade by `python python/transfer.py {flags}`."
     print(made)
     if options.write:
         splice(options.write, made)

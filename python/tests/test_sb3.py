@@ -47,6 +47,22 @@ def test_a_batch_is_stable_baselines3s_own_vector_environment(shield):
     ours.close()
 
 
+def test_an_end_that_is_both_is_no_time_limit(monkeypatch):
+    """A crash in the last step allowed: bootstrapping from it would be wrong."""
+    envs = cpss.sb3.make_vec_env("highway-v0", 2, config={**SHORT, "duration": 1})
+    envs.reset()
+    step = envs.envs.step
+
+    def crash(actions):
+        observations, rewards, terminated, truncated, infos = step(actions)
+        assert truncated.all() and not terminated.any()
+        return observations, rewards, np.array([True, False]), truncated, infos
+
+    monkeypatch.setattr(envs.envs, "step", crash)
+    infos = envs.step(np.array([1, 1]))[3]
+    assert [info["TimeLimit.truncated"] for info in infos] == [False, True]
+
+
 class Noted(KVWriter):
     """Keeps what is logged."""
 

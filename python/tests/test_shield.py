@@ -241,6 +241,7 @@ def test_a_box_is_shielded_by_candidates():
     shadow.reset(seed=0)
     shield = shadow.step([1.9])[4]["shield"]
     assert shield["verdict"] == "replace" and shield["executed_action"] == np.float32(1.9)
+    assert shadow.step([50.0])[4]["shield"]["executed_action"] == 50.0, "not even clamped"
 
 
 def test_a_box_fails_closed():

@@ -71,6 +71,24 @@ def test_disabled_is_gymnasiums():
                 np.testing.assert_array_equal(infos[f"_{key}"], their_infos[f"_{key}"])
 
 
+def test_some_are_reset_and_the_others_see_what_they_saw():
+    mode = AutoresetMode.DISABLED
+    ours, theirs = cpss.make_vec("highway-v0", COUNT, autoreset_mode=mode), reference(mode, config={})
+    ours.reset(seed=1), theirs.reset(seed=1)
+    kept = []
+    for place in range(COUNT):
+        actions = np.full(COUNT, 1)
+        # Kept, or else the memory of what was seen is used again, and holds it still.
+        kept.append((ours.step(actions), theirs.step(actions)))
+        seeds, mask = [None] * COUNT, np.arange(COUNT) == place
+        seeds[place] = 77
+        (one, infos), (two, their_infos) = (envs.reset(seed=seeds, options={"reset_mask": mask.copy()}) for envs in (ours, theirs))
+        np.testing.assert_array_equal(one, two)
+        assert infos["_cost"].tolist() == mask.tolist() == their_infos["_cost"].tolist()
+        one[...] = np.nan  # what was returned belongs to whoever got it
+    np.testing.assert_array_equal(ours.step(actions)[0], theirs.step(actions)[0])
+
+
 def test_gymnasium_makes_it_and_seeds_are_per_environment():
     envs = gym.make_vec("cpss/merge-v0", num_envs=3, autoreset_mode="SameStep", config={"merging_speed_reward": -1})
     assert type(envs) is cpss.DrivingVectorEnv and envs.spec.id == "cpss/merge-v0"
