@@ -15,11 +15,11 @@ highway-env takes its time, so what it did is kept (`--cache`), and an interrupt
 played again. Where it takes another action than the kept episode of highway-env (the shield has changed
 since), highway-env plays that episode again too.
 
-Where both part, highway-env is asked again with the same actions, its last bits disturbed, as the parity
-test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
-ours did, if it then sees all that ours saw differently as ours did, or if policy and shield then do in it what
-they do in ours, the episode is *undecided upstream*, and neither agrees nor fails. The second happens at the
-intersection: highway-env looks for road in points 5 m apart from the ego, which lie exactly on the borders of
+Where both part, highway-env is asked again with the same actions, once with plain arithmetic and then with its
+last bits disturbed, as the parity test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
+ours did, if it sees each number that ours saw differently as ours did when its cars stand a few units in the last
+place elsewhere, or if policy and shield then do in it what they do in ours, the episode is *undecided upstream*,
+and neither agrees nor fails. The second happens at the intersection: highway-env looks for road in points 5 m apart from the ego, which lie exactly on the borders of
 the policy's cells of 5 m, so that the last bit of a position decides which cell has road in it.
 """
 
@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import pathlib
 import random
 import re
@@ -40,6 +41,7 @@ POLICIES = 5
 FIRST_SEED, SEEDS_PER_POLICY = 2_000_000, 10_000
 TOLERANCE = 1e-6
 NUDGES = 12
+GLANCES = 100
 
 
 def make(name: str, policy, nudge: int = 0):
@@ -122,26 +124,66 @@ def trail(task: str, config: dict, seed: int, actions: list[int], nudge: int = 0
     return states
 
 
+def plain_trail(task: str, config: dict, seed: int, actions: list[int]) -> list[tuple]:
+    """The same with plain arithmetic, as on another processor: without NumPy's vector functions and the linear
+    algebra's fused multiplications. Those are chosen when a process starts."""
+    import numpy as np
+    import numpy._core._multiarray_umath as numpy_core
+
+    variables = {"NPY_DISABLE_CPU_FEATURES": " ".join(numpy_core.__cpu_dispatch__), "OPENBLAS_CORETYPE": "Nehalem"}
+    question = json.dumps([task, config, seed, actions])
+    command = [sys.executable, "-W", "ignore", __file__, "--trail"]
+    run = subprocess.run(command, input=question, env=os.environ | variables, capture_output=True, text=True, check=True)
+    return [(np.array(cars), np.array(seen, np.float32)) for cars, seen in json.loads(run.stdout.splitlines()[-1])]
+
+
+def answer_trail() -> None:
+    """The other half of that."""
+    import highway_env  # noqa: F401
+
+    states = trail(*json.load(sys.stdin))
+    print(json.dumps([(cars.tolist(), seen.tolist()) for cars, seen in states]))
+
+
+def glances(task: str, config: dict, seed: int, actions: list[int]):
+    """What highway-env sees after some given actions if its cars stand up to 4 units in the last place beside where
+    they stand."""
+    import gymnasium
+    import numpy as np
+
+    env = gymnasium.make(task, config=config, disable_env_checker=True).unwrapped
+    env.reset(seed=seed)
+    for action in actions:
+        env.step(action)
+    signs = random.Random(0)
+    places = [car.position.copy() for car in env.road.vehicles]
+    for _ in range(GLANCES):
+        for car, place in zip(env.road.vehicles, places):
+            car.position = place + np.spacing(place) * [signs.randint(-4, 4), signs.randint(-4, 4)]
+        yield env.observation_type.observe().ravel()
+
+
 def why_undecided(task: str, policy, seed: int, ours: dict, theirs: dict, step: int) -> str | None:
-    """Whether highway-env's last bits decide what happens at a step: if, disturbed, its own cars part from
-    themselves; if whatever ours sees differently is then seen as ours sees it; or if policy and shield then do
-    in it what they do in ours."""
+    """Whether highway-env's last bits decide what happens at a step: if whatever ours sees differently is seen as
+    ours sees it from a few units in the last place beside; if, disturbed, its own cars part from themselves; or if
+    policy and shield then do in it what they do in ours."""
     import numpy as np
 
     done = theirs["actions"][:step]
-    mine = trail(f"cpss/{task}", policy.config, seed, done)[-1][1]
+    ours_seen = trail(f"cpss/{task}", policy.config, seed, done)[-1][1]
     plain = trail(task, policy.config, seed, theirs["actions"][: step + 1])
-    left = np.abs(mine - plain[step][1]) > TOLERANCE
-    differing = int(left.sum())
-    for nudge in range(1, NUDGES + 1):
-        other = trail(task, policy.config, seed, theirs["actions"][: step + 1], nudge)
-        for place, ((one, _), (two, _)) in enumerate(zip(plain, other)):
+    left = np.abs(ours_seen - plain[step][1]) > TOLERANCE
+    for seen in glances(task, policy.config, seed, done) if left.any() else ():
+        left &= np.abs(ours_seen - seen) > TOLERANCE
+        if not left.any():
+            return "its last bits decide what is seen"
+    for nudge in range(NUDGES + 1):
+        follow = trail if nudge else lambda *question: plain_trail(*question[:-1])
+        other = follow(task, policy.config, seed, theirs["actions"][: step + 1], nudge)
+        for (one, _), (two, _) in zip(plain, other):
             if len(one) != len(two) or np.abs(one - two).max() > TOLERANCE:
-                return f"with other last bits its cars part from themselves after {place} steps"
-        left &= np.abs(mine - other[step][1]) > TOLERANCE
-        if differing and not left.any():
-            return f"its last bits decide {differing} numbers of what is seen, and ours is one of its ways"
-        again = play(make(task, policy, nudge), policy, seed, step + 1)
+                return "with other last bits its cars part from themselves"
+        again = play(make(task, policy, nudge), policy, seed, step + 1) if nudge else theirs
         if again["actions"] == ours["actions"][: step + 1] != theirs["actions"][: step + 1]:
             return "with other last bits it goes as ours does"
     return None
@@ -182,7 +224,10 @@ def compare(task: str, episodes: int, cache: pathlib.Path, only_kept: bool) -> d
             else:
                 step, words = found
                 undecided = why_undecided(task, policy, seed, ours, theirs, step)
-                counts["undecided" if undecided else "differ"].append(f"policy {index}, seed {seed}: {words}; {undecided or 'highway-env agrees with itself'}")
+                if undecided:
+                    counts["undecided"].append((undecided, seed))
+                else:
+                    counts["differ"].append((words, seed))
             print(f"{task}: {counts['agree']} of {counts['episodes']} agree", file=sys.stderr, flush=True)
     return counts
 
@@ -198,7 +243,10 @@ def table(rows: list[dict]) -> str:
             f"| {row['steps']:,} | {row['refused']:,} | {row['largest']:.1e} |"
         )
     for row in rows:
-        lines += [f"\n{row['task']}, {kind}: {words}" for kind in ("undecided", "differ") for words in row[kind]]
+        for what in ("undecided", "differ"):
+            for why in sorted({why for why, _ in row[what]}):
+                seeds = ", ".join(str(seed) for reason, seed in row[what] if reason == why)
+                lines.append(f"\n{row['task']}, {what}: {why} (seeds {seeds})")
     return "\n".join(lines)
 
 
@@ -237,4 +285,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer_trail() if sys.argv[1:] == ["--trail"] else main()

@@ -74,15 +74,22 @@ pub(crate) fn unfinished(out: PathBuf, units: Vec<String>) -> PyResult<Vec<Strin
     Ok(left)
 }
 
-/// Does what is left of a plan here, and makes tables, figures and traces of all records.
+/// Does what is left of a plan here, and makes tables, figures, traces and the report of all records;
+/// the report says by which command they are made again.
 #[pyfunction]
-pub(crate) fn finish(py: Python<'_>, plan: PathBuf, out: PathBuf, threads: usize) -> PyResult<()> {
+pub(crate) fn finish(
+    py: Python<'_>,
+    plan: PathBuf,
+    out: PathBuf,
+    threads: usize,
+    command: &str,
+) -> PyResult<()> {
     py.detach(|| -> anyhow::Result<()> {
         let plan = Plan::load(&plan)?;
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         pool.install(|| {
             let records = run_units(&plan.units(), &out)?;
-            write_results(&records, &plan, &out)?;
+            write_results(&records, &plan, &out, command)?;
             Ok(())
         })
     })

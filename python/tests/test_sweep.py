@@ -34,6 +34,16 @@ def alone(tmp_path_factory):
     return records, bytes_below(out)
 
 
+def test_a_plan_may_be_a_file(alone, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text("".join(f"{key} = {value!r}\n" for key, value in PLAN.items()))
+    assert cpss.sweep(plan, tmp_path / "out") == alone[0]
+    made = bytes_below(tmp_path / "out")
+    # Only the report differs: it says by which command it is made again.
+    assert {name for name in made if made[name] != alone[1][name]} == {"report.html"}
+    assert f"cpss reproduce --plan {plan}".encode() in made["report.html"]
+
+
 @pytest.fixture(scope="module")
 def local_ray():
     import ray
@@ -51,14 +61,12 @@ def test_a_sweep_has_records_and_tables(alone):
 
 
 def test_threads_change_no_byte_and_what_is_done_is_not_done_again(alone, tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text("".join(f"{key} = {value!r}\n" for key, value in PLAN.items()))
-    assert cpss.sweep(plan, tmp_path / "out", threads=2) == alone[0]
+    assert cpss.sweep(PLAN, tmp_path / "out", threads=2) == alone[0]
     assert bytes_below(tmp_path / "out") == alone[1]
     record = next((tmp_path / "out" / "records").glob("merge-v0_high_cpss_0_*.json"))
     others = {path: path.stat().st_mtime_ns for path in record.parent.iterdir() if path != record}
     record.write_bytes(record.read_bytes()[:-40])
-    cpss.sweep(plan, tmp_path / "out")
+    cpss.sweep(PLAN, tmp_path / "out")
     assert bytes_below(tmp_path / "out") == alone[1]
     assert {path: path.stat().st_mtime_ns for path in others} == others
 

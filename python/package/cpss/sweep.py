@@ -34,7 +34,8 @@ def sweep(
     Args:
         plan: What differs from the paper's experiment: the path of a TOML file, or a dictionary of the
             same keys (``tasks``, ``regimes``, ``arms``, ``policies``, ``episodes``, ...; see ``cpss run --help``).
-        out: Folder for records, tables, figures and traces: what ``cpss merge`` makes, byte for byte.
+        out: Folder for records, tables, figures, traces and the report: what ``cpss merge`` makes of the same
+            plan, byte for byte.
         engine: ``"local"``, or ``"ray"`` to give each unit to a Ray worker. A Ray that is running (or
             that ``RAY_ADDRESS`` names) is used, otherwise one is started on this machine.
         threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out.
@@ -53,13 +54,14 @@ def sweep(
         raise ValueError(f"`threads` is {threads}, but has to be at least 1")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(plan) if not isinstance(plan, dict) else written(plan, Path(folder) / "plan.toml")
+        command = "cpss.sweep(plan)" if isinstance(plan, dict) else f"cpss reproduce --plan {path}"
         units = _native.plan_units(path)
         out = Path(out)
         if engine == "ray":
             share_out(_native.unfinished(out, units), out, threads or 1)
         # Does nothing for units that are done, so this is the whole work of the local engine and none of
         # Ray's.
-        _native.finish(path, out, threads or os.cpu_count() or 1 if engine == "local" else 1)
+        _native.finish(path, out, threads or os.cpu_count() or 1, command)
     places = [out / "records" / f"{name_of(unit)}.json" for unit in units]
     return [json.loads(place.read_text()) for place in places]
 
