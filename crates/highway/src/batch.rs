@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::action::{Action, ActionError};
 use crate::task::Task;
 use crate::workers::Workers;
-use crate::world::World;
+use crate::world::{Step, World};
 
 /// What a batch does with a world whose episode has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub enum Actions<'a> {
     Indices(&'a [usize]),
     /// A point each, one after the other.
     Points(&'a [f32]),
+}
+
+/// What a witness of a batch is shown: see [`Batch::step_before`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// The world has made a step, which may have been its episode's last.
+    Stepped(Step),
+    /// The world has begun another episode.
+    Began,
 }
 
 /// Where a step's results go; each slice holds one entry (or one observation) per world.
@@ -166,12 +175,27 @@ impl Batch {
         which: impl Fn(usize) -> bool,
         observations: &mut [f32],
     ) -> Result<(), BatchError> {
+        let seed_of = |i: usize| seed.map(|seed| seed.wrapping_add(i as u64));
+        self.reset_each(|i| which(i).then(|| seed_of(i)), observations)
+    }
+
+    /// Resets the worlds for which `seed_of` gives something: a seed, or none to go on with its own
+    /// random numbers. Other worlds' observations are left alone.
+    ///
+    /// # Errors
+    ///
+    /// A slice of the wrong length.
+    pub fn reset_each(
+        &mut self,
+        seed_of: impl Fn(usize) -> Option<Option<u64>>,
+        observations: &mut [f32],
+    ) -> Result<(), BatchError> {
         let width = self.task.observer.len();
         check_len("observations", observations.len(), width * self.worlds.len())?;
         let rows = observations.chunks_exact_mut(width);
         for (i, (world, seen)) in self.worlds.iter_mut().zip(rows).enumerate() {
-            if which(i) {
-                world.reset(seed.map(|seed| seed.wrapping_add(i as u64)), seen);
+            if let Some(seed) = seed_of(i) {
+                world.reset(seed, seen);
                 self.ended[i] = false;
             }
         }
@@ -185,6 +209,22 @@ impl Batch {
     /// An action that the task cannot take, or a slice of the wrong length; no world has then
     /// moved.
     pub fn step(&mut self, actions: Actions<'_>, out: Buffers<'_>) -> Result<(), BatchError> {
+        self.step_before(actions, out, |_, _, _| {})
+    }
+
+    /// Steps every world before a witness, who sees it after its step and, if it begins again, after
+    /// that; by its place, on whichever thread steps it. Under [`Autoreset::SameStep`] nobody else
+    /// sees a world in the last state of its episode.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::step`].
+    pub fn step_before(
+        &mut self,
+        actions: Actions<'_>,
+        out: Buffers<'_>,
+        witness: impl Fn(usize, &World, Moment) + Sync,
+    ) -> Result<(), BatchError> {
         self.check(&actions, &out)?;
         let width = self.task.observer.len();
         let mut no_room: [f32; 0] = [];
@@ -203,7 +243,7 @@ impl Batch {
         };
         let autoreset = self.autoreset;
         match &self.helpers {
-            None => rows.step(actions, autoreset, width),
+            None => rows.step(actions, autoreset, width, &witness),
             // One contiguous piece per thread, so that worlds stay in the cache of the core that
             // steps them. The caller's thread does its piece itself: waking one thread less is
             // time saved. Whoever is done helps the others: threads wake up late, and some worlds
@@ -214,7 +254,7 @@ impl Batch {
                     for offset in 0..pieces.len() {
                         let piece = &pieces[(own + offset) % pieces.len()];
                         while let Some(rows) = take_some(piece, offset == 0, width) {
-                            rows.step(actions, autoreset, width);
+                            rows.step(actions, autoreset, width, &witness);
                         }
                     }
                 });
@@ -322,7 +362,13 @@ impl<'a> Rows<'a> {
         )
     }
 
-    fn step(self, actions: Actions<'_>, autoreset: Autoreset, width: usize) {
+    fn step(
+        self,
+        actions: Actions<'_>,
+        autoreset: Autoreset,
+        width: usize,
+        witness: &impl Fn(usize, &World, Moment),
+    ) {
         let dimension = match actions {
             Actions::Indices(_) => 0,
             Actions::Points(_) => self
@@ -333,13 +379,14 @@ impl<'a> Rows<'a> {
         };
         let rows = self.observations.chunks_exact_mut(width);
         for (i, (world, seen)) in self.worlds.iter_mut().zip(rows).enumerate() {
+            let place = self.first + i;
             (self.rewards[i], self.terminated[i], self.truncated[i]) = (0.0, false, false);
             if autoreset == Autoreset::NextStep && self.ended[i] {
                 world.reset(None, seen);
                 self.ended[i] = false;
+                witness(place, world, Moment::Began);
                 continue;
             }
-            let place = self.first + i;
             let action = match actions {
                 Actions::Indices(indices) => Action::Index(indices[place]),
                 Actions::Points(values) => Action::Point(&values[place * dimension..][..dimension]),
@@ -350,10 +397,12 @@ impl<'a> Rows<'a> {
             self.terminated[i] = step.terminated;
             self.truncated[i] = step.truncated;
             self.ended[i] = step.is_over();
+            witness(place, world, Moment::Stepped(step));
             if autoreset == Autoreset::SameStep && step.is_over() {
                 self.finals[i * width..][..width].copy_from_slice(seen);
                 world.reset(None, seen);
                 self.ended[i] = false;
+                witness(place, world, Moment::Began);
             }
         }
     }

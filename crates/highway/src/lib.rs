@@ -81,7 +81,7 @@ mod workers;
 pub mod world;
 
 pub use action::{Action, ActionError};
-pub use batch::{Autoreset, Batch, BatchError};
+pub use batch::{Autoreset, Batch, BatchError, Moment};
 pub use disturb::{DisturbError, Disturbance};
 pub use fields::ConfigError;
 pub use scene::Scene;

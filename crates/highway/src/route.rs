@@ -44,6 +44,13 @@ impl Route {
         route
     }
 
+    /// A plan that was made elsewhere; legs beyond [`MOST_LEGS`] are left out.
+    pub fn of(legs: impl IntoIterator<Item = Leg>) -> Route {
+        let mut route = Route::default();
+        legs.into_iter().for_each(|leg| route.push(leg));
+        route
+    }
+
     /// The legs still to be driven.
     #[inline]
     pub fn legs(&self) -> &[Leg] {

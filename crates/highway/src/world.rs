@@ -78,12 +78,26 @@ impl World {
     ///
     /// If `seen` has another length than the task's observations.
     pub fn reset(&mut self, seed: Option<u64>, seen: &mut [f32]) {
+        let random = seed.map_or_else(|| self.random.clone(), Generator::seeded);
+        self.reset_from(random, seen);
+    }
+
+    /// Starts the episode that follows from a generator: what [`World::random`] gave before a reset
+    /// gives the same episode again.
+    ///
+    /// # Panics
+    ///
+    /// If `seen` has another length than the task's observations.
+    pub fn reset_from(&mut self, random: Generator, seen: &mut [f32]) {
         self.check_room(seen);
-        if let Some(seed) = seed {
-            self.random = Generator::seeded(seed);
-        }
+        self.random = random;
         self.begin_episode();
         self.observe(seen);
+    }
+
+    /// The generator of the world's random numbers, as it is now.
+    pub fn random(&self) -> &Generator {
+        &self.random
     }
 
     /// Lets the ego decide and the world run until the next decision.

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cpss_highway::batch::{Actions, Buffers};
-use cpss_highway::{Autoreset, Batch, BatchError, Task, TaskId};
+use cpss_highway::{Autoreset, Batch, BatchError, Moment, Task, TaskId, World};
 
 const WORLDS: usize = 3;
 
@@ -117,4 +117,74 @@ fn a_buffer_of_the_wrong_length_is_refused_by_name() {
     let mut batch = Batch::new(&Arc::clone(&task), 2, 0, Autoreset::NextStep, 1).unwrap();
     let error = batch.reset(None, |_| true, &mut [0.0; 7]).unwrap_err();
     assert_eq!(error, BatchError::Length { name: "observations", len: 7, wanted: 50 });
+}
+
+/// What a witness of some steps saw: of which world, at which time, and what.
+fn witnessed(autoreset: Autoreset, threads: usize, steps: usize) -> Vec<Vec<(f64, Moment)>> {
+    let config = serde_json::json!({"duration": 2, "vehicles_count": 3});
+    let task = Task::new(TaskId::HighwayV0, &config).unwrap();
+    let width = task.observer.len();
+    let mut batch = Batch::new(&task, WORLDS, 5, autoreset, threads).unwrap();
+    let seen: Vec<Mutex<Vec<(f64, Moment)>>> = (0..WORLDS).map(|_| Mutex::default()).collect();
+    for _ in 0..steps {
+        let out = Buffers {
+            observations: &mut vec![0.0; WORLDS * width],
+            rewards: &mut [0.0; WORLDS],
+            terminated: &mut [false; WORLDS],
+            truncated: &mut [false; WORLDS],
+            final_observations: &mut vec![0.0; WORLDS * width],
+        };
+        let witness = |place: usize, world: &World, moment| {
+            seen[place].lock().unwrap().push((world.time(), moment));
+        };
+        batch.step_before(Actions::Indices(&[1; WORLDS]), out, witness).unwrap();
+    }
+    seen.into_iter().map(|moments| moments.into_inner().unwrap()).collect()
+}
+
+#[test]
+fn a_witness_sees_every_step_before_its_world_begins_again() {
+    for threads in [1, 2] {
+        for (autoreset, steps) in [(Autoreset::NextStep, 4), (Autoreset::SameStep, 3)] {
+            for moments in witnessed(autoreset, threads, steps) {
+                let times: Vec<f64> = moments.iter().map(|(time, _)| *time).collect();
+                assert_eq!(times, [1.0, 2.0, 0.0, 1.0], "{autoreset:?}");
+                let ends = moments.iter().map(|(_, moment)| match moment {
+                    Moment::Stepped(step) => Some(step.is_over()),
+                    Moment::Began => None,
+                });
+                assert_eq!(ends.collect::<Vec<_>>(), [Some(false), Some(true), None, Some(false)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_world_is_reset_with_its_own_seed_or_left_alone() {
+    let task = Task::with_defaults(TaskId::MergeV0);
+    let width = task.observer.len();
+    let mut batch = Batch::new(&task, WORLDS, 5, Autoreset::Disabled, 1).unwrap();
+    let mut seen = vec![f32::NAN; WORLDS * width];
+    let seeds = [Some(Some(40)), None, Some(None)];
+    batch.reset_each(|place| seeds[place], &mut seen).unwrap();
+    let mut alone = vec![0.0; width];
+    World::new(Arc::clone(&task), 0).reset(Some(40), &mut alone);
+    assert_eq!(seen[..width], alone);
+    assert!(seen[width..2 * width].iter().all(|value| value.is_nan()));
+    let mut third = World::new(Arc::clone(&task), 7);
+    third.reset(None, &mut alone);
+    assert_eq!(seen[2 * width..], alone);
+}
+
+#[test]
+fn an_episode_begins_again_from_the_words_of_its_generator() {
+    let task = Task::with_defaults(TaskId::HighwayV0);
+    let mut world = World::new(Arc::clone(&task), 3);
+    let (mut first, mut again) = (vec![0.0; task.observer.len()], vec![0.0; task.observer.len()]);
+    let words = world.random().words();
+    world.reset(None, &mut first);
+    let mut other = World::new(task, 99);
+    other.reset_from(cpss_highway::random::Generator::from_words(words), &mut again);
+    assert_eq!(first, again);
+    assert_eq!(world.random(), other.random());
 }

@@ -204,7 +204,11 @@ fn print_places(out: &Path) {
 
 /// Everything that is made of records: tables, traces of telling episodes, figures, the report. The
 /// same records give the same bytes, but for the day in the report. Returns the tables that sum it up.
-fn write_results(
+///
+/// # Errors
+///
+/// A folder that cannot be written.
+pub fn write_results(
     records: &[UnitRecord],
     plan: &Plan,
     out: &Path,

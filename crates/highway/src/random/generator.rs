@@ -25,6 +25,16 @@ impl Generator {
         Generator { bits: Pcg64::new(&SeedSequence::new(seed)) }
     }
 
+    /// Everything that decides what comes next, to be kept and gone on from elsewhere.
+    pub fn words(&self) -> [u64; 5] {
+        self.bits.words()
+    }
+
+    /// The generator whose [`Generator::words`] these are.
+    pub fn from_words(words: [u64; 5]) -> Generator {
+        Generator { bits: Pcg64::from_words(words) }
+    }
+
     /// `random()`: uniform in [0, 1), with 53 bits.
     pub fn random(&mut self) -> f64 {
         (self.bits.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)

@@ -30,6 +30,24 @@ impl Pcg64 {
         pcg
     }
 
+    /// Everything that decides what comes next, to be kept and gone on from elsewhere.
+    pub fn words(&self) -> [u64; 5] {
+        // A kept half is told from none by a bit above it.
+        let spare = self.spare_half.map_or(0, |half| 1 << 32 | u64::from(half));
+        let [state, increment] = [self.state, self.increment];
+        [(state >> 64) as u64, state as u64, (increment >> 64) as u64, increment as u64, spare]
+    }
+
+    /// The generator whose [`Pcg64::words`] these are.
+    pub fn from_words(words: [u64; 5]) -> Pcg64 {
+        let [state_high, state_low, increment_high, increment_low, spare] = words;
+        Pcg64 {
+            state: u128::from(state_high) << 64 | u128::from(state_low),
+            increment: u128::from(increment_high) << 64 | u128::from(increment_low),
+            spare_half: (spare >> 32 == 1).then_some(spare as u32),
+        }
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.advance();
@@ -51,5 +69,25 @@ impl Pcg64 {
 
     fn advance(&mut self) {
         self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(self.increment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_goes_on_from_its_words_with_or_without_a_kept_half() {
+        let mut pcg = Pcg64::new(&SeedSequence::new(9));
+        for _ in 0..4 {
+            let mut twin = Pcg64::from_words(pcg.words());
+            assert_eq!(twin, pcg);
+            assert_eq!([twin.next_u32(), twin.next_u32()], {
+                let mut same = pcg.clone();
+                [same.next_u32(), same.next_u32()]
+            });
+            // An odd number of halves leaves one over for the next round.
+            pcg.next_u32();
+        }
     }
 }

@@ -1,0 +1,56 @@
+"""highway-env's driving tasks, fast, and a safety shield with a budget around any policy.
+
+Three things to start with:
+
+>>> import gymnasium as gym
+>>> import cpss
+>>> env = gym.make("cpss/merge-v0")                # highway-env's episodes, seed for seed
+>>> env = cpss.ShieldWrapper(env)                  # lets an action run only if its risk fits a budget
+>>> observation, info = env.reset(seed=7)
+>>> observation, reward, terminated, truncated, info = env.step(3)
+>>> info["shield"]["verdict"]
+'admit'
+
+* :func:`make_vec` steps many environments in one call, and shields them;
+* :class:`ShieldWrapper` goes around *any* Gymnasium environment, highway-env's own included;
+* :func:`load_policy` and :func:`from_sb3` give policies; :mod:`cpss.sb3` is for training them;
+* :func:`sweep` runs whole experiments, here or on a Ray cluster.
+
+Where to read on: ``python/README.md`` in the repository.
+"""
+
+from cpss._native import __version__
+from cpss.envs import DrivingEnv, policy_config, register_environments, task_ids
+from cpss.policy import Policy, load_policy
+from cpss.shield import ShieldWrapper, shield_settings
+from cpss.sweep import sweep
+from cpss.vector import DrivingVectorEnv, make_vec
+
+__all__ = [
+    "DrivingEnv",
+    "DrivingVectorEnv",
+    "Policy",
+    "ShieldWrapper",
+    "__version__",
+    "from_sb3",
+    "load_policy",
+    "make_vec",
+    "policy_config",
+    "register_environments",
+    "shield_settings",
+    "sweep",
+    "task_ids",
+]
+
+
+def from_sb3(model):
+    """Turns a Stable-Baselines3 model with discrete actions into a :class:`Policy`.
+
+    See :func:`cpss.sb3.from_sb3`; Stable-Baselines3 is imported only when this is called.
+    """
+    from cpss.sb3 import from_sb3 as convert
+
+    return convert(model)
+
+
+register_environments()

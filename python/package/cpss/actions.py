@@ -1,0 +1,117 @@
+"""How are an environment's actions put before the shield, and what it decides before the environment?
+
+The shield knows actions by their index in a list. :class:`Discrete` is that list; :class:`Box` makes one of
+candidates around a proposed point, of which the first is the proposal and the last the one that runs when
+nothing is known. Start at :func:`actions_of`.
+
+Invariant: an action that is not in its space is a ``ValueError`` here, before anything has run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from cpss import _native
+from cpss.envs import as_index
+
+#: How many candidates a continuous action is compared with, the last resort among them.
+CANDIDATES = 32
+
+
+def actions_of(space, last_resort, candidates, radius, task, settings) -> Discrete | Box:
+    """How a space's actions are judged; writes the last resort into the settings."""
+    if isinstance(space, spaces.Discrete):
+        return Discrete(space, last_resort, task, settings)
+    if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
+        return Box(space, last_resort, candidates, radius, task, settings)
+    raise ValueError(f"actions have to be Discrete, or a Box of floats, but are {space}")
+
+
+class Discrete:
+    """Actions that are a list."""
+
+    def __init__(self, space: spaces.Discrete, last_resort, task, settings: dict) -> None:
+        self.space, self.count = space, int(space.n)
+        if last_resort is not None:
+            settings["last_resort"] = self.read(last_resort)
+        elif task is not None:
+            settings["last_resort"] = task.last_resort
+
+    def read(self, action) -> int:
+        return as_index(action, self.space)
+
+    def candidates(self, _proposal) -> None:
+        return None
+
+    def points(self, _candidates) -> None:
+        return None
+
+    def fits(self, _situation, _proposal) -> bool:
+        return True
+
+    def write(self, proposal: int, _situation, decision) -> Any:
+        return int(self.space.start) + decision.executed
+
+    def show(self, action) -> int:
+        return int(action)
+
+    def nothing(self) -> int:
+        return -1
+
+
+class Box:
+    """Actions that are points of a box: the proposal is compared with candidates around it."""
+
+    def __init__(self, space: spaces.Box, last_resort, count: int, radius, task, settings: dict) -> None:
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ValueError(f"the box of actions has to be bounded, but is {space}")
+        if count < 2:
+            raise ValueError(f"`candidates` is {count}, but has to be at least 2: the proposal and the last resort")
+        self.space, self.count = space, count
+        low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
+        radius = high - low if radius is None else np.broadcast_to(np.asarray(radius, np.float64), low.shape).copy()
+        self.box = low, high, radius
+        if last_resort is None:
+            last_resort = (low + high) / 2 if task is None else task.last_resort_point
+        self.last_resort = np.asarray(last_resort, np.float64).ravel()
+        if self.last_resort.shape != low.shape or not ((low <= self.last_resort) & (self.last_resort <= high)).all():
+            raise ValueError(f"`last_resort` is {last_resort!r}, but has to be a point of {space}")
+        settings["last_resort"] = count - 1
+        self.candidates(low)  # too many dimensions are refused here, and not in the first step
+
+    def read(self, action) -> np.ndarray:
+        try:
+            point = np.array(action, dtype=self.space.dtype)
+        except (TypeError, ValueError):
+            raise ValueError(f"the action is {action!r}, but has to be numbers of the shape {self.space.shape}") from None
+        if point.shape != self.space.shape:
+            raise ValueError(f"the action has the shape {point.shape}, but has to have {self.space.shape}")
+        if not np.isfinite(point).all():
+            raise ValueError(f"the action is {action!r}, but has to be finite")
+        return point.astype(np.float64).ravel()
+
+    def candidates(self, proposal: np.ndarray) -> np.ndarray:
+        low, high, radius = self.box
+        flat = _native.sample_candidates(proposal, radius, low, high, self.count)
+        rows = flat.reshape(self.count, -1)
+        rows[-1] = self.last_resort
+        return rows
+
+    def points(self, candidates: np.ndarray) -> np.ndarray:
+        return candidates.astype(self.space.dtype).reshape(self.count, *self.space.shape)
+
+    def fits(self, situation, proposal: np.ndarray) -> bool:
+        low, high, _ = self.box
+        return bool((situation.candidates[0] == np.clip(proposal, low, high)).all())
+
+    def write(self, proposal, situation, decision) -> np.ndarray:
+        return self.points(situation.candidates)[decision.executed]
+
+    def show(self, action) -> np.ndarray:
+        return np.array(action, dtype=self.space.dtype)
+
+    def nothing(self) -> np.ndarray:
+        return np.full(self.space.shape, np.nan, self.space.dtype)

@@ -1,0 +1,160 @@
+"""What would each action risk in a driving scene, ours or highway-env's own?
+
+A :class:`Driver` looks at an environment's scene and asks the Rust risk model. :class:`Native` is for our
+environments, whose scene is at hand; :class:`Upstream` reads the scene out of highway-env's objects: what
+an observer could see (poses, speeds, sizes, wrecks, where a car shows it is bound), and of the ego also
+its own intentions. Another driver's timers, parameters and targets are never looked at.
+
+Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from cpss import _native
+from cpss.envs import DrivingEnv, config_json, short_id
+
+
+class Driver:
+    """Somebody who knows what actions risk in an environment."""
+
+    #: The task in its configuration.
+    task: _native.Task
+
+    def begin(self) -> None:
+        """An episode begins; its config may differ from the last one's."""
+
+    def assess(self, points: np.ndarray | None) -> tuple[np.ndarray, float]:
+        """The cost of every action (or of some points of the box) in the scene now, and its density."""
+        raise NotImplementedError
+
+    def realised(self, terminated: bool) -> float:
+        """What the scene now costs in itself; the step to it has ended the episode or not."""
+        raise NotImplementedError
+
+
+class Native(Driver):
+    """Our own environments."""
+
+    def __init__(self, env: DrivingEnv) -> None:
+        self._env = env
+
+    @property
+    def task(self):
+        return self._env._task
+
+    def assess(self, points):
+        return self._env._assess(points)
+
+    def realised(self, terminated):
+        raise RuntimeError("our environments tell their cost in every info")
+
+
+class Upstream(Driver):
+    """highway-env's own environments, read from ``env.unwrapped``."""
+
+    def __init__(self, env: Any, task: str) -> None:
+        self._env, self._id = env, task
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._config = dict(self._env.config)
+        self.task = _native.Task(self._id, config_json(known_keys(self._config)))
+        self._risk = _native.Driving(self.task)
+
+    def begin(self) -> None:
+        if self._env.config != self._config:
+            self._prepare()
+
+    def assess(self, points):
+        self._look()
+        if points is None:
+            return self._risk.assess()
+        return self._risk.assess_points(np.ascontiguousarray(points, np.float32).ravel())
+
+    def realised(self, terminated):
+        # As in our own world: an episode that ends off the road has cost all there is.
+        if terminated and not self._env.vehicle.on_road:
+            return 1.0
+        self._look()
+        return self._risk.realised_cost()
+
+    def _look(self) -> None:
+        """Reads the scene as it is now; never one that was read before, since anybody may have changed
+        highway-env's objects in between."""
+        env = self._env
+        if len(env.controlled_vehicles) != 1:
+            raise ValueError(f"there are {len(env.controlled_vehicles)} egos, but one can be shielded")
+        ego = env.vehicle
+        others = [body(car) for car in env.road.vehicles if car is not ego]
+        obstacles = [body(thing) for thing in env.road.objects if thing.solid]
+        rows = np.array([body(ego), *others, *obstacles], np.float64)
+        self._risk.look(mind(ego), rows, len(others))
+
+    def __getstate__(self) -> dict:
+        return {"_env": self._env, "_id": self._id}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._prepare()
+
+
+def driver_of(env: gym.Env) -> Driver:
+    """Who knows what actions risk in this environment.
+
+    Raises:
+        ValueError: if it is neither ours nor highway-env's, or a task of highway-env's that the risk
+            model does not know.
+    """
+    inner = env.unwrapped
+    if isinstance(inner, DrivingEnv):
+        driver = Native(inner)
+    else:
+        driver = Upstream(inner, upstream_id(inner))
+    if env.action_space != inner.action_space:
+        raise ValueError(
+            f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "
+            "put it around the shield, not into it"
+        )
+    return driver
+
+
+def upstream_id(inner: Any) -> str:
+    """The id of one of highway-env's environments."""
+    if not all(hasattr(inner, name) for name in ("road", "controlled_vehicles", "config", "vehicle")):
+        raise ValueError(
+            f"cost='driving' is for highway-env's environments and cpss's, not for {type(inner).__name__}: "
+            "give a function cost(env, observation)"
+        )
+    if inner.spec is not None:
+        return short_id(inner.spec.id)
+    # Made without `gym.make`: the registry knows what a class is called.
+    kind = f"{type(inner).__module__}:{type(inner).__name__}"
+    names = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
+    return names[0] if names else kind
+
+
+def body(thing: Any) -> tuple[float, ...]:
+    """What an observer sees of a car or an obstacle."""
+    x, y = thing.position
+    bound_x, bound_y = getattr(thing, "destination_direction", (0.0, 0.0))
+    return (x, y, thing.heading, thing.speed, thing.LENGTH, thing.WIDTH, float(thing.crashed), bound_x, bound_y)
+
+
+def mind(ego: Any) -> tuple:
+    """What the ego knows of itself: where it is going, and what it is doing."""
+    lane = getattr(ego, "target_lane_index", None) or ego.lane_index
+    route = [(start, end, None if place is None else int(place)) for start, end, place in (getattr(ego, "route", None) or [])]
+    steering, acceleration = float(ego.action["steering"]), float(ego.action["acceleration"])
+    target = (lane[0], lane[1], int(lane[2]))
+    speeds = (float(ego.MIN_SPEED), float(ego.MAX_SPEED))
+    return (target, float(getattr(ego, "target_speed", 0.0)), int(getattr(ego, "speed_index", 0)), route, steering, acceleration, speeds)
+
+
+def known_keys(config: dict) -> dict:
+    """Upstream's config without what only concerns its agents and windows."""
+    return {key: value for key, value in config.items() if key not in ("controlled_vehicles",)}

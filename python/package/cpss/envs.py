@@ -1,0 +1,284 @@
+"""What is one driving task as a Gymnasium environment?
+
+:class:`DrivingEnv` is every task of the world: the id says which, and ``config`` takes highway-env's
+own dictionaries. The same seed gives highway-env's own episode, within 1e-6 (see the crate
+``cpss-highway`` for where the last bits can decide otherwise).
+
+Start at :meth:`DrivingEnv.step`. Absent on purpose: ``render_mode="human"``, several egos, and any
+word about shields; :class:`cpss.ShieldWrapper` goes around this as around any other environment.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import operator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from cpss import _native
+
+NAMESPACE = "cpss"
+
+#: Upstream's window for each family of tasks: width and height [px], pixels per metre, and where in
+#: the picture the ego is.
+_WINDOWS = {
+    "merge": ((600, 150), 5.5, (0.3, 0.5)),
+    "highway": ((600, 150), 5.5, (0.3, 0.5)),
+    "intersection": ((600, 600), 5.5 * 1.3, (0.5, 0.6)),
+    "racetrack": ((600, 600), 5.5, (0.5, 0.5)),
+}
+
+
+class DrivingEnv(gym.Env):
+    """One of highway-env's driving tasks.
+
+    Made by ``gym.make("cpss/<task>")``, where ``<task>`` is one of :func:`task_ids`.
+
+    Args:
+        task: Which task, by highway-env's id.
+        config: highway-env's config dictionary. A key that the task does not have is an error, and so
+            is a value that makes no sense. Nested dictionaries replace the default whole, as upstream.
+        render_mode: ``"rgb_array"`` or ``"ansi"``.
+
+    Every step's ``info`` has upstream's ``speed``, ``crashed``, ``action`` and ``rewards``, and
+    ``cost``: how close to trouble the ego is now, from 0 (nothing near) to 1 (crashed, or off the road).
+
+    >>> import gymnasium as gym, cpss
+    >>> env = gym.make("cpss/highway-v0", config={"vehicles_count": 20})
+    >>> observation, info = env.reset(seed=42)
+    >>> observation.shape, sorted(info)
+    ((5, 5), ['cost', 'crashed', 'speed'])
+    >>> observation, reward, terminated, truncated, info = env.step(1)
+    >>> sorted(info)
+    ['action', 'cost', 'crashed', 'rewards', 'speed']
+    """
+
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 5}
+
+    def __init__(self, task: str, config: dict | None = None, render_mode: str | None = None) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
+        self.task_id = short_id(task)
+        self.render_mode = render_mode
+        self._closed = False
+        self._configure(dict(config or {}))
+
+    def _configure(self, config: dict) -> None:
+        task = _native.Task(self.task_id, config_json(config))
+        self.config = config
+        self._task = task
+        self._world: _native.World | None = None
+        self.observation_space, self.action_space = spaces_of(task)
+        self._shape = self.observation_space.shape
+        self._is_discrete = task.actions is not None
+
+    @property
+    def action_labels(self) -> list[str]:
+        """What each action is called, where upstream has names for them.
+
+        >>> cpss.DrivingEnv("merge-v0").action_labels
+        ['LANE_LEFT', 'IDLE', 'LANE_RIGHT', 'FASTER', 'SLOWER']
+        """
+        return self._task.action_labels
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        """Starts an episode. With a seed it is the one of highway-env's ``reset(seed=seed)``; without
+        one the random numbers go on from where they are. ``options={"config": {...}}`` changes the
+        config first, as upstream."""
+        self._check_open()
+        if seed is not None:
+            seed = checked_seed(seed)
+        super().reset(seed=seed)
+        if options and options.get("config"):
+            self._configure({**self.config, **options["config"]})
+        if seed is None and self._world is None:
+            seed = int(self.np_random.integers(2**63))
+        if self._world is None:
+            self._world = _native.World(self._task, seed)
+        observation = np.empty(self._shape, np.float32)
+        return observation, self._world.reset(seed, observation)
+
+    def step(self, action):
+        """Lets the ego decide, and the world run until the next decision.
+
+        A discrete action is an integer; a continuous one a point of the box. Anything else, and a
+        number that is none, is a ``ValueError``, and the world stays as it was.
+        """
+        world = self._world
+        if world is None or self._closed:
+            self._check_open()
+            raise gym.error.ResetNeeded("call `reset` before the first `step`")
+        observation = np.empty(self._shape, np.float32)
+        if self._is_discrete:
+            index = as_index(action, self.action_space)
+            reward, terminated, truncated, info = world.step(index, observation)
+        else:
+            point = as_point(action, self.action_space)
+            reward, terminated, truncated, info = world.step_point(point, observation)
+        return observation, reward, terminated, truncated, info
+
+    def action_costs(self) -> np.ndarray:
+        """What each discrete action would risk now, from 0 to 1: what the shield goes by.
+
+        >>> env = cpss.DrivingEnv("merge-v0")
+        >>> _ = env.reset(seed=7)
+        >>> bool((env.action_costs() <= 1).all())
+        True
+        """
+        return self._assess()[0]
+
+    def _assess(self, points: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """Predicted costs of all actions (or of some points of the box), and the density."""
+        if self._world is None or self._closed:
+            self._check_open()
+            raise gym.error.ResetNeeded("call `reset` first: there is no scene yet")
+        if points is None:
+            return self._world.assess()
+        return self._world.assess_points(np.ascontiguousarray(points, np.float32).ravel())
+
+    def render(self):
+        """The surroundings of the ego, from above: an array of pixels, or text."""
+        self._check_open()
+        if self.render_mode is None:
+            gym.logger.warn('`render` needs a mode: give gym.make(..., render_mode="rgb_array")')
+            return None
+        if self._world is None:
+            raise gym.error.ResetNeeded("call `reset` before `render`: there is no scene yet")
+        if self.render_mode == "ansi":
+            return self._world.text()
+        return self._world.picture(*window(self.task_id, self.config))
+
+    def close(self) -> None:
+        """Ends the environment; whatever is asked of it afterwards is an error."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise gym.error.ClosedEnvironmentError("the environment was closed: make another one")
+
+    def __getstate__(self) -> dict:
+        state = self.__dict__.copy()
+        del state["_task"]
+        state["_world"] = None if self._world is None else self._world.state()
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        world = state.pop("_world")
+        self.__dict__.update(state)
+        self._task = _native.Task(self.task_id, config_json(self.config))
+        self._world = None
+        if world is not None:
+            self._world = _native.World(self._task, 0)
+            self._world.restore(*world)
+
+    def __deepcopy__(self, memo: dict) -> DrivingEnv:
+        """A branch of the episode: quick, since the world is copied and not played again."""
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            if name == "_task":
+                twin._task = value  # it never changes
+            elif name == "_world":
+                twin._world = None if value is None else value.copy()
+            else:
+                setattr(twin, name, copy.deepcopy(value, memo))
+        return twin
+
+
+def task_ids() -> list[str]:
+    """The tasks, by highway-env's ids; each is also registered as ``cpss/<id>``.
+
+    >>> cpss.task_ids()[:2]
+    ['merge-v0', 'merge-v1']
+    """
+    return _native.task_ids()
+
+
+def policy_config(task: str) -> dict:
+    """The config that a task's shipped policies were trained in: what they see, and, where the task is
+    steered freely, the list of their actions. It fits highway-env's environments as well as ours.
+
+    >>> cpss.policy_config("merge-v0")
+    {}
+    >>> sorted(cpss.policy_config("racetrack-v0"))
+    ['action', 'observation']
+    """
+    return json.loads(_native.policy_config(short_id(task)))
+
+
+def register_environments() -> None:
+    """Registers every task with Gymnasium, as importing :mod:`cpss` does."""
+    for task in _native.task_ids():
+        if f"{NAMESPACE}/{task}" not in gym.registry:
+            gym.register(
+                id=f"{NAMESPACE}/{task}",
+                entry_point="cpss.envs:DrivingEnv",
+                vector_entry_point="cpss.vector:DrivingVectorEnv",
+                kwargs={"task": task},
+            )
+
+
+def short_id(task: str) -> str:
+    """A task's own id, without the namespace that Gymnasium knows it by."""
+    return task.rsplit("/", 1)[-1]
+
+
+def spaces_of(task: _native.Task) -> tuple[spaces.Box, spaces.Space]:
+    """Upstream's spaces of observations and actions."""
+    observations = spaces.Box(-np.inf, np.inf, tuple(task.observation_shape), np.float32)
+    if task.actions is not None:
+        return observations, spaces.Discrete(task.actions)
+    return observations, spaces.Box(-1.0, 1.0, (task.box_dimension,), np.float32)
+
+
+def config_json(config: dict) -> str:
+    """A config as JSON; NumPy's numbers and arrays are taken for what they hold."""
+
+    def plain(value):
+        if isinstance(value, (np.generic, np.ndarray)):
+            return value.tolist()
+        raise TypeError(f"a config cannot hold {value!r}")
+
+    return json.dumps(config, default=plain)
+
+
+def window(task: str, config: dict) -> tuple[tuple[int, int], float, tuple[float, float]]:
+    """Size, scale and centre of a task's pictures, by upstream's keys."""
+    (width, height), scaling, centering = _WINDOWS[task.split("-")[0]]
+    size = (int(config.get("screen_width", width)), int(config.get("screen_height", height)))
+    x, y = config.get("centering_position", centering)
+    return size, float(config.get("scaling", scaling)), (float(x), float(y))
+
+
+def checked_seed(seed: int) -> int:
+    """A seed that the world can take."""
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"`seed` is {seed}, but has to be at least 0 and below 2**64")
+    return int(seed)
+
+
+def as_index(action, space: spaces.Discrete) -> int:
+    """A discrete action as an index from 0."""
+    first, last = int(space.start), int(space.start + space.n - 1)
+    try:
+        chosen = operator.index(action)
+    except TypeError:
+        raise ValueError(f"the action is {action!r}, but has to be an integer from {first} to {last}") from None
+    if not first <= chosen <= last:
+        raise ValueError(f"the action is {chosen}, but has to be from {first} to {last}")
+    return chosen - first
+
+
+def as_point(action, space: spaces.Box) -> np.ndarray:
+    """A continuous action as an array of single-precision numbers."""
+    try:
+        point = np.array(action, np.float32)
+    except (TypeError, ValueError):
+        raise ValueError(f"the action is {action!r}, but has to be {space.shape[0]} numbers") from None
+    if point.shape != space.shape:
+        raise ValueError(f"the action has the shape {point.shape}, but has to have {space.shape}")
+    return point

@@ -1,0 +1,329 @@
+"""How is any policy shielded, in any Gymnasium environment?
+
+:class:`ShieldWrapper` stands between the policy and the environment. Before a step it has the cost of
+every action predicted, compares the proposal's with a threshold projected from what is left of the
+budget, and lets it run or runs another; after the step it charges what was observed. The arithmetic is
+the Rust crate ``cpss-shield``, in which the guarantee is stated and proved.
+
+Start at :meth:`ShieldWrapper.step`. Invariants: whatever goes wrong in a user's function (an exception,
+a NaN, the wrong number of costs) makes the actions inadmissible, and the reason is recorded; a decision
+is settled exactly once, the last of an episode included; the ledger is renewed at ``reset`` and nowhere
+else; ``mode="shadow"`` never acts.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from cpss import _native
+from cpss.actions import CANDIDATES, Box, Discrete, actions_of
+from cpss.driving import Driver, driver_of
+from cpss.envs import short_id
+
+#: The keys of ``info["shield"]``, on every step and on resets.
+KEYS = (
+    "proposed_action",
+    "executed_action",
+    "verdict",
+    "reason",
+    "cost_proposed",
+    "cost_executed",
+    "threshold",
+    "remaining",
+    "gain",
+    "envelope",
+)
+
+def shield_settings(task: str) -> dict[str, Any]:
+    """The shipped shield of a driving task, by the names that :class:`ShieldWrapper` takes.
+
+    >>> cpss.shield_settings("merge-v0")["horizon"]
+    20
+    """
+    return _native.shield_settings(short_id(task))
+
+
+class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
+    """Lets an action run only if its predicted cost fits what is left of a safety budget.
+
+    Args:
+        env: Any environment with discrete actions, or with a bounded box of at most 8 dimensions.
+        budget: How much cost an episode may spend. Left out, it is the driving task's own.
+        horizon: For how many steps; afterwards only cost 0 is admissible.
+        cost: ``"driving"`` for highway-env's environments and ours: costs are predicted in Rust from the
+            scene. Or a function ``cost(env, observation)`` that gives one predicted cost per action, from 0 (no
+            risk) to 1 (the worst there is). For a box it is ``cost(env, observation, candidates)``, one cost
+            per row of ``candidates``.
+        context: A function ``context(env, observation)`` that gives the density: one number, at least 0,
+            that grows with how risky the surroundings are. Left out, it is 0, or the scene's own for
+            ``"driving"``.
+        fallback: What replaces a refused action: ``"min-risk"``, the least costly one, or
+            ``"best-admissible"``, the admissible one that the policy likes most (see ``preferences``). A box's
+            fallback is always the nearest admissible candidate.
+        mode: ``"enforce"``, or ``"shadow"`` to judge and record without acting.
+        preferences: A function ``preferences(env, observation)`` that says how much the policy likes each
+            action, or a :class:`cpss.Policy`.
+        observed: A function ``observed(env, observation, terminated, info)`` that says what a step really
+            cost. Left out, it is ``info["cost"]`` if the environment has one (or the driving scene's),
+            and otherwise what was predicted of the action that ran.
+        last_resort: The action that runs when no cost is usable. **Choose it** for your own environment:
+            left out it is the first action, or the middle of the box.
+        candidates: For a box, how many points are compared.
+        radius: For a box, how far from the proposal they may be, per dimension; the whole box if left out.
+        **settings: Any other of :func:`shield_settings`' names: ``tau_cap``, ``gain`` and so on.
+
+    Every ``info["shield"]`` has the same keys with the same types, resets included (there ``verdict`` is
+    ``"reset"``, actions are -1 or NaN, and numbers that make no sense NaN): ``proposed_action``,
+    ``executed_action``, ``verdict`` (``"admit"``, ``"replace"``, ``"infeasible"``), ``reason`` (empty if
+    admitted), ``cost_proposed``, ``cost_executed``, ``threshold``, ``remaining`` (of the budget, after the
+    charge), ``gain``, ``envelope`` (the bound on what can have been spent by now).
+
+    >>> import gymnasium as gym, cpss
+    >>> def tilting(env, observation):             # pushing left (0) tilts the pole to the right
+    ...     lean = observation[2] + 0.5 * observation[3]
+    ...     return [max(0, lean) * 4, max(0, -lean) * 4]
+    >>> env = cpss.ShieldWrapper(gym.make("CartPole-v1"), budget=5.0, horizon=500, cost=tilting)
+    >>> observation, info = env.reset(seed=0)
+    >>> info["shield"]["verdict"], info["shield"]["remaining"]
+    ('reset', 5.0)
+    >>> verdicts = set()
+    >>> for _ in range(20):                         # without a shield the pole falls after ten
+    ...     observation, reward, terminated, truncated, info = env.step(0)
+    ...     verdicts.add(info["shield"]["verdict"])
+    >>> sorted(verdicts), bool(terminated)
+    (['admit', 'replace'], False)
+    """
+
+    def __init__(
+        self,
+        env: gym.Env,
+        budget: float | None = None,
+        horizon: int | None = None,
+        cost: str | Callable = "driving",
+        context: Callable | None = None,
+        fallback: str | None = None,
+        mode: str = "enforce",
+        *,
+        preferences: Callable | Any | None = None,
+        observed: Callable | None = None,
+        last_resort: Any = None,
+        candidates: int = CANDIDATES,
+        radius: Any = None,
+        **settings: Any,
+    ) -> None:
+        gym.utils.RecordConstructorArgs.__init__(
+            self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
+            preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, **settings,
+        )  # fmt: skip
+        gym.Wrapper.__init__(self, env)
+        self._driver: Driver | None = None
+        if cost == "driving":
+            self._driver = driver_of(env)
+            settings = {**shield_settings(self._driver.task.id), **settings}
+        elif not callable(cost):
+            raise ValueError(f"`cost` is {cost!r}, but has to be 'driving' or a function of (env, observation)")
+        for name, function in (("context", context), ("observed", observed)):
+            if function is not None and not callable(function):
+                raise ValueError(f"`{name}` is {function!r}, but has to be a function")
+        given = {"budget": budget, "horizon": horizon, "fallback": fallback, "mode": mode}
+        settings.update({name: value for name, value in given.items() if value is not None})
+        for name in ("budget", "horizon"):
+            if name not in settings:
+                raise ValueError(f"`{name}` is missing: only cost='driving' has one of its own")
+        self._cost, self._context, self._observed = cost, context, observed
+        self._preferences = preferences_of(preferences)
+        task = None if self._driver is None else self._driver.task
+        self._actions = actions_of(env.action_space, last_resort, candidates, radius, task, settings)
+        self._settings = settings
+        self._shield = _native.Shield(settings)
+        self._mode = settings["mode"]
+        self._observation: Any = None
+        self._needs_reset = True
+        self._situation: Situation | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        """Starts an episode, and with it a fresh ledger."""
+        self._needs_reset = True
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._shield.reset()
+        if self._driver is not None:
+            self._driver.begin()
+        self._observation, self._situation, self._needs_reset = observation, None, False
+        info = dict(info)
+        if self._driver is not None and "cost" not in info:
+            info["cost"] = self._what_it_cost(observation, False, info, np.nan)[0]
+        nothing = self._actions.nothing()
+        report = (nothing, nothing, "reset", "", np.nan, np.nan, np.nan, self._shield.remaining, np.nan, self._shield.envelope)
+        info["shield"] = dict(zip(KEYS, report))
+        return observation, info
+
+    def step(self, action):
+        """Judges the action, runs it or another, and charges what that cost.
+
+        An action that is not in the action space is a ``ValueError``; nothing has run then.
+        """
+        if self._needs_reset:
+            raise gym.error.ResetNeeded(
+                "call `reset` first: the episode is over or has not begun (a wrapper that resets by itself goes around the shield, not into it)"
+            )
+        proposal = self._actions.read(action)
+        situation = self._look(proposal)
+        decision = situation.judge(self._shield, proposal)
+        executed = action if self._mode == "shadow" else self._actions.write(proposal, situation, decision)
+        # Whatever happens from here on, the world may have moved, and the decision has to be settled.
+        self._situation, self._needs_reset = None, True
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(executed)
+        except BaseException:
+            # Nobody can say what it cost, so the worst is charged.
+            self._shield.settle(decision, np.nan)
+            raise
+        # Whatever comes after the end belongs to another episode, and needs another ledger.
+        self._observation, self._needs_reset = observation, bool(terminated or truncated)
+        cost_proposed, cost_executed, threshold, gain = decision.numbers
+        observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
+        charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
+        reason = "; ".join(part for part in (decision.reason, situation.problem, problem) if part)
+        info = dict(info)
+        info.setdefault("cost", charge)
+        report = (
+            self._actions.show(action), self._actions.show(executed), decision.verdict, reason,
+            cost_proposed, cost_executed, threshold, remaining, gain, envelope,
+        )  # fmt: skip
+        info["shield"] = dict(zip(KEYS, report))
+        return observation, reward, terminated, truncated, info
+
+    def action_masks(self) -> np.ndarray:
+        """Which actions the shield would let through now; if none, the one that it would run.
+
+        For ``sb3-contrib``'s ``MaskablePPO``, which then proposes nothing else.
+        """
+        if self._needs_reset:
+            raise gym.error.ResetNeeded("call `reset` first: there is nothing to judge")
+        if not isinstance(self._actions, Discrete):
+            raise ValueError("only discrete actions can be masked, not points of a box")
+        situation = self._look(0)
+        judged = [situation.judge(self._shield, index) for index in range(self._actions.count)]
+        mask = np.array([decision.verdict == "admit" for decision in judged])
+        if not mask.any():
+            # A shadow's decisions run the proposal; what would be allowed is the same for all of them.
+            mask[judged[0].allowed] = True
+        return mask
+
+    def certificate(self) -> dict[str, Any]:
+        """The account of this episode: budget, spent, excess, envelope, how often the shield did what, and
+        whether the envelope held at every step."""
+        return self._shield.certificate()
+
+    def __getstate__(self) -> dict:
+        # A ledger is not written down: a copy that travels starts with a reset.
+        return {**self.__dict__, "_shield": None, "_situation": None, "_needs_reset": True}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._shield = _native.Shield(self._settings)
+
+    def __deepcopy__(self, memo: dict) -> ShieldWrapper:
+        """A branch of the episode, with its own ledger."""
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            setattr(twin, name, value.copy() if name == "_shield" else copy.deepcopy(value, memo))
+        return twin
+
+    def _look(self, proposal) -> Situation:
+        """What is known about this moment; asked for once, however often it is judged."""
+        if self._situation is None or not self._actions.fits(self._situation, proposal):
+            self._situation = self._predict(proposal)
+        return self._situation
+
+    def _predict(self, proposal) -> Situation:
+        candidates = self._actions.candidates(proposal)
+        count = self._actions.count
+        costs, density, problem, liking = np.full(count, np.nan), 0.0, "", None
+        try:
+            if self._driver is not None:
+                found, density = self._driver.assess(self._actions.points(candidates))
+            else:
+                arguments = () if candidates is None else (self._actions.points(candidates),)
+                found = self._cost(self.env, self._observation, *arguments)
+            found = np.array(found, dtype=np.float64)
+            if found.shape != (count,):
+                raise ValueError(f"costs of the shape {found.shape}, but there are {count} actions")
+            costs = found
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        try:
+            if self._context is not None:
+                density = float(self._context(self.env, self._observation))
+        except Exception as error:
+            density, problem = np.nan, problem or f"context: {type(error).__name__}: {error}"
+        try:
+            if self._preferences is not None and isinstance(self._actions, Discrete):
+                liking = np.array(self._preferences(self.env, self._observation), dtype=np.float64).ravel()
+                if liking.shape != (count,):
+                    raise ValueError(f"preferences of the shape {liking.shape}, but there are {count} actions")
+        except Exception as error:
+            # Without them the least costly action stands in, which is as safe.
+            liking, problem = None, problem or f"preferences: {type(error).__name__}: {error}"
+        return Situation(self._actions, candidates, costs, density, liking, problem)
+
+    def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, str]:
+        try:
+            if self._observed is not None:
+                return float(self._observed(self.env, observation, terminated, info)), ""
+            if "cost" in info:
+                return float(info["cost"]), ""
+            if self._driver is not None:
+                return self._driver.realised(terminated), ""
+            return predicted, ""
+        except Exception as error:
+            # What cannot be told is charged as the worst.
+            return np.nan, f"observed: {type(error).__name__}: {error}"
+
+
+class Situation:
+    """What is known about one moment: the cost of every action, and why it may be unknown."""
+
+    def __init__(self, actions, candidates, costs, density, liking, problem) -> None:
+        self.candidates, self.costs, self.problem = candidates, costs, problem
+        self._actions, self._density, self._liking = actions, density, liking
+
+    def judge(self, shield: _native.Shield, proposal) -> _native.Decision:
+        """Has a proposal judged; changes nothing."""
+        if self.candidates is None:
+            return shield.judge(proposal, self.costs, self._liking, self._density)
+        low, high, radius = self._actions.box
+        flat = self.candidates.ravel()
+        return shield.judge_nearest(proposal, radius, low, high, flat, self.costs, self._density)
+
+
+def preferences_of(preferences) -> Callable | None:
+    """A function of (env, observation), whatever was given."""
+    if preferences is None:
+        return None
+    if hasattr(preferences, "action_values"):
+        return lambda _env, observation: preferences.action_values(observation)
+    if callable(preferences):
+        return preferences
+    raise ValueError(f"`preferences` is {preferences!r}, but has to be a policy or a function of (env, observation)")
+
+
+def batch_settings(task: _native.Task, space: spaces.Space, shield: bool | dict | None) -> dict[str, Any] | None:
+    """The settings of a batch's shields, with what is asked for in place of the task's own."""
+    if shield is None or shield is False:
+        return None
+    asked = {} if shield is True else dict(shield)
+    last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
+    count = asked.pop("candidates", CANDIDATES)
+    settings = {**shield_settings(task.id), **asked}
+    actions = actions_of(space, last_resort, count, radius, task, settings)
+    if isinstance(actions, Box):
+        settings.update(candidates=count, radius=actions.box[2].tolist(), resort=actions.last_resort.tolist())
+    return settings

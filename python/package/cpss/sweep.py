@@ -1,0 +1,111 @@
+"""How is a whole experiment run, here or on many machines?
+
+:func:`sweep` does the work units of a plan, the same ones as ``cpss run``, with one of two engines. A unit
+is a pure function of itself, so it does not matter who does it: a finished record is kept at once, an
+interrupted sweep goes on where it was, and what is made of the records is the same to the last byte.
+
+Absent on purpose: any state in the workers. One that is killed has lost one unit's work, which another
+does again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cpss import _native
+
+#: How often a unit whose worker died is given to another.
+RETRIES = 5
+
+
+def sweep(
+    plan: str | os.PathLike | dict[str, Any],
+    out: str | os.PathLike = "out",
+    engine: str = "local",
+    *,
+    threads: int | None = None,
+) -> list[dict[str, Any]]:
+    """Runs a plan, and returns the records of its units in the plan's order.
+
+    Args:
+        plan: What differs from the paper's experiment: the path of a TOML file, or a dictionary of the
+            same keys (``tasks``, ``regimes``, ``arms``, ``policies``, ``episodes``, ...; see ``cpss run --help``).
+        out: Folder for records, tables, figures, traces and the report: what ``cpss merge`` makes of the same
+            plan, byte for byte.
+        engine: ``"local"``, or ``"ray"`` to give each unit to a Ray worker. A Ray that is running (or
+            that ``RAY_ADDRESS`` names) is used, otherwise one is started on this machine.
+        threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out.
+
+    >>> import tempfile
+    >>> plan = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn", "cpss"],
+    ...         "policies": [0], "episodes": 2, "frontier": []}
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     records = cpss.sweep(plan, out)
+    >>> [record["unit"]["arm"] for record in records]
+    ['dqn', 'cpss']
+    """
+    if engine not in ("local", "ray"):
+        raise ValueError(f"`engine` is {engine!r}, but has to be 'local' or 'ray'")
+    if threads is not None and threads < 1:
+        raise ValueError(f"`threads` is {threads}, but has to be at least 1")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(plan) if not isinstance(plan, dict) else written(plan, Path(folder) / "plan.toml")
+        command = "cpss.sweep(plan)" if isinstance(plan, dict) else f"cpss reproduce --plan {path}"
+        units = _native.plan_units(path)
+        out = Path(out)
+        if engine == "ray":
+            share_out(_native.unfinished(out, units), out, threads or 1)
+        # Does nothing for units that are done, so this is the whole work of the local engine and none of
+        # Ray's.
+        _native.finish(path, out, threads or os.cpu_count() or 1, command)
+    places = [out / "records" / f"{name_of(unit)}.json" for unit in units]
+    return [json.loads(place.read_text()) for place in places]
+
+
+def share_out(units: list[str], out: Path, threads: int) -> None:
+    """Has units done by Ray's workers, and keeps each record as it comes in."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError("engine='ray' needs Ray: pip install 'cpss[ray]'") from error
+    started = not ray.is_initialized()
+    if started:
+        # On this machine only, and seen by nobody else, unless a cluster was named.
+        local = {} if "RAY_ADDRESS" in os.environ else {"_node_ip_address": "127.0.0.1"}
+        ray.init(include_dashboard=False, log_to_driver=False, **local)
+    try:
+        work = ray.remote(num_cpus=threads, max_retries=RETRIES)(_native_run)
+        waiting = {work.remote(unit, threads): unit for unit in units}
+        while waiting:
+            done, _ = ray.wait(list(waiting), num_returns=1)
+            for task in done:
+                unit = waiting.pop(task)
+                _native.keep_record(out, unit, ray.get(task))
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _native_run(unit: str, threads: int) -> bytes:
+    """What a worker does: the unit travels to it, and the record back."""
+    return _native.run_unit(unit, threads)
+
+
+def written(plan: dict[str, Any], path: Path) -> Path:
+    """A plan as a TOML file. Its values are texts, numbers and lists of these, which JSON writes as TOML
+    reads them."""
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in plan.items()))
+    return path
+
+
+def name_of(unit: str) -> str:
+    """The name of a unit's record, as the lab has it."""
+    parts = json.loads(unit)
+    name = "_".join(str(parts[key]) for key in ("task", "regime", "arm", "policy", "first_seed", "episodes"))
+    for character in "/\\:*":
+        name = name.replace(character, "-")
+    return name

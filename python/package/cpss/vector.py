@@ -1,0 +1,275 @@
+"""How are many environments stepped in one call?
+
+:class:`DrivingVectorEnv` is a native batch: all worlds are stepped in Rust, on as many threads as asked
+for, with the interpreter released and straight into the arrays that are returned. What happens when an
+episode ends is one of Gymnasium's three modes. With ``shield=`` every environment has a shield of its
+own, judged and charged natively.
+
+Start at :func:`make_vec`. Invariants: an array that was returned is never written again; results do not
+depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from cpss import _native
+from cpss.envs import DrivingEnv, checked_seed, config_json, short_id, spaces_of, window
+from cpss.shield import batch_settings
+
+#: The words for the codes that the native side reports.
+VERDICTS = np.array(["admit", "replace", "infeasible", "reset"])
+REASONS = np.array(
+    ["", "unusable-cost", "over-cap", "horizon-closed", "budget-spent", "over-budget", "unusable-context", "over-context"]
+)
+
+
+def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> DrivingVectorEnv:
+    """Makes a batch of environments; see :class:`DrivingVectorEnv` for the arguments.
+
+    >>> envs = cpss.make_vec("merge-v0", num_envs=4, shield=True)
+    >>> observations, infos = envs.reset(seed=0)          # seeds 0, 1, 2 and 3
+    >>> observations, rewards, terminated, truncated, infos = envs.step([1, 1, 3, 4])
+    >>> infos["cost"].shape, infos["shield"]["verdict"].shape
+    ((4,), (4,))
+    """
+    envs = DrivingVectorEnv(task=id, num_envs=num_envs, **kwargs)
+    spec = gym.registry.get(f"cpss/{envs.task_id}")
+    if spec is not None:
+        envs.spec = spec
+    return envs
+
+
+class DrivingVectorEnv(VectorEnv):
+    """Many environments of one task, stepped natively.
+
+    Args:
+        task: Which task, by highway-env's id, with or without ``cpss/``.
+        num_envs: How many environments.
+        config: highway-env's config dictionary, as for :class:`cpss.DrivingEnv`.
+        autoreset_mode: Gymnasium's ``AutoresetMode`` or its value: what happens after an episode's end.
+        num_threads: How many threads step them; all of the machine's if left out.
+        shield: ``True`` for the task's shipped shield, or a dictionary with what is to differ from it (see
+            :func:`cpss.shield_settings`); nothing for no shield.
+        render_mode: ``"rgb_array"`` or ``"ansi"``.
+
+    ``infos`` has ``cost``, ``speed`` and ``crashed``, an array each, and with a shield ``shield``, a
+    dictionary of arrays by the keys of :class:`cpss.ShieldWrapper`. Under ``SAME_STEP``, what belongs to
+    an episode that has just ended is in ``final_obs`` and ``final_info``.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        num_envs: int = 1,
+        *,
+        config: dict | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        num_threads: int | None = None,
+        shield: bool | dict | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"`num_envs` is {num_envs}, but has to be at least 1")
+        if render_mode not in (None, *DrivingEnv.metadata["render_modes"]):
+            raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"`num_threads` is {num_threads}, but has to be at least 1")
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**DrivingEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.task_id = short_id(task)
+        self.config = dict(config or {})
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        native = _native.Task(self.task_id, config_json(self.config))
+        self.single_observation_space, self.single_action_space = spaces_of(native)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._is_discrete = isinstance(self.single_action_space, spaces.Discrete)
+        settings = batch_settings(native, self.single_action_space, shield)
+        self.is_shielded = settings is not None
+        threads = num_threads or os.cpu_count() or 1
+        self._batch = _native.Batch(native, num_envs, self.autoreset_mode.value, threads, settings)
+        self._has_begun = False
+        self._last: np.ndarray | None = None
+
+    def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
+        """Starts an episode in every environment: with an integer, environment ``i`` gets ``seed + i``;
+        with a list, its own; without either, its random numbers go on. ``options={"reset_mask": mask}``
+        resets only some, as Gymnasium's vector environments do."""
+        self._check_open()
+        mask = self._reset_mask(options)
+        seeds = self._seeds(seed)
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        observations = np.empty(self.observation_space.shape, np.float32)
+        if mask is not None:
+            if self._last is None:
+                raise gym.error.ResetNeeded("the first `reset` has to be of all environments")
+            observations[...] = self._last
+        chosen = np.ones(self.num_envs, bool) if mask is None else mask
+        costs, speeds, crashed = self._told()
+        asked = [((None if seed is None else seed),) if of else None for seed, of in zip(seeds, chosen)]
+        self._batch.reset(asked, observations, (costs, speeds, crashed))
+        self._has_begun = True
+        self._remember(observations)
+        infos = self._infos(costs, speeds, crashed, chosen)
+        if self.is_shielded:
+            infos["shield"] = self._shield_infos(self._batch.reports(False), chosen)
+            infos["_shield"] = chosen.copy()
+        return observations, infos
+
+    def step(self, actions, preferences: np.ndarray | None = None):
+        """Steps every environment.
+
+        ``preferences``, one row per environment, says how much the policy likes each action: with
+        ``fallback="best-admissible"`` a refused action is replaced by the most liked admissible one.
+        """
+        if not self._has_begun or self.closed:
+            self._check_open()
+            raise gym.error.ResetNeeded("call `reset` before the first `step`")
+        count, shape = self.num_envs, self.observation_space.shape
+        observations = np.empty(shape, np.float32)
+        is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        finals = np.empty(shape if is_same_step else (0,), np.float32)
+        outcome = rewards, terminated, truncated = np.empty(count), np.empty(count, bool), np.empty(count, bool)
+        told = self._told()
+        closing = self._told() if is_same_step else told_of_none()
+        if self._is_discrete:
+            indices = as_indices(actions, count, self.single_action_space)
+            if preferences is not None:
+                preferences = np.ascontiguousarray(preferences, np.float64).ravel()
+            self._batch.step(indices, preferences, observations, finals, outcome, told, closing)
+        else:
+            points = as_points(actions, self.action_space.shape)
+            self._batch.step_points(points.ravel(), observations, finals, outcome, told, closing)
+        self._remember(observations)
+        everyone = np.ones(count, bool)
+        infos = self._infos(*told, everyone)
+        if self.is_shielded:
+            infos["shield"] = self._shield_infos(self._batch.reports(False), everyone)
+            infos["_shield"] = everyone.copy()
+        if is_same_step:
+            ended = terminated | truncated
+            if ended.any():
+                self._add_finals(infos, finals, closing, ended)
+        return observations, rewards, terminated, truncated, infos
+
+    def action_masks(self) -> np.ndarray:
+        """Which actions the shield would let through now, a row per environment; where none is
+        admissible, the one that it would run. For ``sb3-contrib``'s ``MaskablePPO``."""
+        self._check_open()
+        return self._batch.admissible()
+
+    def certificates(self) -> list[dict]:
+        """The account of every environment's shield so far; see :meth:`cpss.ShieldWrapper.certificate`."""
+        return self._batch.certificates()
+
+    def render(self):
+        """A picture or text of every environment."""
+        self._check_open()
+        if self.render_mode is None:
+            gym.logger.warn('`render` needs a mode: give make_vec(..., render_mode="rgb_array")')
+            return None
+        if self.render_mode == "ansi":
+            return tuple(self._batch.text(i) for i in range(self.num_envs))
+        view = window(self.task_id, self.config)
+        return tuple(self._batch.picture(i, *view) for i in range(self.num_envs))
+
+    def _told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.empty(self.num_envs), np.empty(self.num_envs), np.empty(self.num_envs, bool)
+
+    def _infos(self, costs, speeds, crashed, mask) -> dict[str, Any]:
+        infos = {"cost": costs, "speed": speeds, "crashed": crashed}
+        if not mask.all():
+            for array in infos.values():
+                array[~mask] = 0
+        return {**infos, **{f"_{key}": mask.copy() for key in infos}}
+
+    def _shield_infos(self, reports, mask) -> dict[str, Any]:
+        proposed, executed, verdicts, reasons, numbers = reports
+        infos = {
+            "proposed_action": proposed,
+            "executed_action": executed,
+            "verdict": VERDICTS[verdicts],
+            "reason": REASONS[reasons],
+            "cost_proposed": numbers[:, 0].copy(),
+            "cost_executed": numbers[:, 1].copy(),
+            "threshold": numbers[:, 2].copy(),
+            "remaining": numbers[:, 3].copy(),
+            "gain": numbers[:, 4].copy(),
+            "envelope": numbers[:, 5].copy(),
+        }
+        return {**infos, **{f"_{key}": mask.copy() for key in infos}}
+
+    def _add_finals(self, infos, finals, closing, ended) -> None:
+        last = np.full(self.num_envs, None, object)
+        for i in np.flatnonzero(ended):
+            last[i] = finals[i].copy()
+        final = self._infos(*closing, ended)
+        if self.is_shielded:
+            final["shield"] = self._shield_infos(self._batch.reports(True), ended)
+            final["_shield"] = ended.copy()
+        infos.update(final_obs=last, _final_obs=ended.copy(), final_info=final, _final_info=ended.copy())
+
+    def _remember(self, observations: np.ndarray) -> None:
+        # Only who resets some environments by hand sees the others' observations again.
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            self._last = observations.copy()
+
+    def _seeds(self, seed) -> list[int | None]:
+        if seed is None:
+            if self._has_begun:
+                return [None] * self.num_envs
+            seed = int(self.np_random.integers(2**62))
+        if isinstance(seed, (int, np.integer)):
+            return [checked_seed(int(seed) + i) for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"`seed` has {len(seed)} entries, but there are {self.num_envs} environments")
+        return [None if one is None else checked_seed(int(one)) for one in seed]
+
+    def _reset_mask(self, options) -> np.ndarray | None:
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            return None
+        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,)):
+            raise ValueError(f"`reset_mask` has to be an array of {self.num_envs} booleans, not {mask!r}")
+        if not mask.any():
+            raise ValueError("`reset_mask` picks no environment")
+        return mask.copy()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("the environments were closed: make others")
+
+
+def told_of_none() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room for nothing, where nothing is told."""
+    return np.empty(0), np.empty(0), np.empty(0, bool)
+
+
+def as_indices(actions, count: int, space: spaces.Discrete) -> np.ndarray:
+    """Discrete actions as one array of indices."""
+    array = np.asarray(actions)
+    if array.shape != (count,):
+        raise ValueError(f"`actions` has the shape {array.shape}, but has to have ({count},)")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"`actions` holds {array.dtype}, but has to hold integers from 0 to {space.n - 1}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def as_points(actions, shape: tuple[int, ...]) -> np.ndarray:
+    """Continuous actions as one array of points."""
+    try:
+        points = np.ascontiguousarray(actions, np.float32)
+    except (TypeError, ValueError):
+        raise ValueError(f"`actions` is {actions!r}, but has to be numbers of the shape {shape}") from None
+    if points.shape != shape:
+        raise ValueError(f"`actions` has the shape {points.shape}, but has to have {shape}")
+    return points

@@ -1,0 +1,327 @@
+//! How are many environments stepped at once, with or without a shield?
+//!
+//! [`Batch`] steps worlds into NumPy's buffers with the interpreter released, and notes the cost of
+//! every moment. If it is given a shield, every world has its own ledger: the proposals are judged in
+//! parallel ([`guard`]), what is allowed runs, and what it cost is charged before anything is reset.
+//!
+//! Start at [`Batch::step`]. **Invariants:** a decision is settled exactly once, its episode's last one
+//! included; a step that only resets is neither judged nor charged, and the ledger is renewed there and
+//! nowhere else; results do not depend on the number of threads.
+
+mod guard;
+mod row;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cpss_highway::batch::{Actions, Buffers};
+use cpss_highway::{Autoreset, Moment};
+use cpss_risk::{RiskModel, RiskSpec};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArrayDyn,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::settings::spec_of;
+use crate::shield::certificate;
+use crate::task::Task;
+use crate::value_error;
+use crate::world::observed_cost;
+use guard::{Guard, Proposals};
+use row::{Report, Row};
+
+/// Many worlds of one task.
+#[pyclass(module = "cpss._native")]
+pub(crate) struct Batch {
+    batch: cpss_highway::Batch,
+    autoreset: Autoreset,
+    risk: RiskModel,
+    rows: Vec<Mutex<Row>>,
+    guard: Option<Guard>,
+}
+
+/// The arrays that a step writes: rewards, both ends, then costs, speeds and crashes, and the same three
+/// of the moments at which episodes ended.
+type Outcome<'py> =
+    (PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, bool>, PyReadwriteArray1<'py, bool>);
+type Told<'py> =
+    (PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, bool>);
+
+/// What a shield did: proposed and executed actions, verdicts, reasons, and a row of numbers each.
+type Reports<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray2<f64>>,
+);
+
+#[pymethods]
+impl Batch {
+    /// `count` worlds; `shield` is a dictionary of settings, and for a box also `candidates`, `radius`
+    /// and `resort`.
+    #[new]
+    fn new(
+        task: &Task,
+        count: usize,
+        autoreset: &str,
+        threads: usize,
+        shield: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Batch> {
+        let task = Arc::clone(&task.inner);
+        let autoreset = match autoreset {
+            "NextStep" => Autoreset::NextStep,
+            "SameStep" => Autoreset::SameStep,
+            "Disabled" => Autoreset::Disabled,
+            other => {
+                return Err(value_error(format!(
+                    "`autoreset_mode` is {other:?}, but has to be NextStep, SameStep or Disabled"
+                )));
+            }
+        };
+        let batch =
+            cpss_highway::Batch::new(&task, count, 0, autoreset, threads).map_err(value_error)?;
+        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
+        let (guard, rules) = match shield {
+            None => (None, None),
+            Some(settings) => {
+                let settings = settings.copy()?;
+                let guard = Guard::new(&task, &risk, &settings, threads.clamp(1, count.max(1)))?;
+                let rules = cpss_shield::Rules::new(spec_of(&settings)?).map_err(value_error)?;
+                (Some(guard), Some(rules))
+            }
+        };
+        let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, rules))).collect();
+        Ok(Batch { batch, autoreset, risk, rows, guard })
+    }
+
+    /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
+    /// random numbers.
+    fn reset<'py>(
+        &mut self,
+        py: Python<'py>,
+        seeds: Vec<Option<(Option<u64>,)>>,
+        mut observations: PyReadwriteArrayDyn<'py, f32>,
+        mut told: Told<'py>,
+    ) -> PyResult<()> {
+        if seeds.len() != self.rows.len() {
+            return Err(value_error(format!(
+                "`seed` has {} entries for {} environments",
+                seeds.len(),
+                self.rows.len()
+            )));
+        }
+        let observations = observations.as_slice_mut()?;
+        py.detach(|| self.batch.reset_each(|i| seeds[i].map(|(seed,)| seed), observations))
+            .map_err(value_error)?;
+        for ((row, world), seed) in self.rows.iter().zip(self.batch.worlds()).zip(&seeds) {
+            if seed.is_some() {
+                lock(row).begin(world, &self.risk);
+            }
+        }
+        self.tell(&mut told, |row| row.now)
+    }
+
+    /// Steps every world by an index each.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arrays that a step reads and writes"
+    )]
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        actions: PyReadonlyArray1<'py, i64>,
+        preferences: Option<PyReadonlyArray1<'py, f64>>,
+        observations: PyReadwriteArrayDyn<'py, f32>,
+        finals: PyReadwriteArrayDyn<'py, f32>,
+        outcome: Outcome<'py>,
+        told: Told<'py>,
+        closing: Told<'py>,
+    ) -> PyResult<()> {
+        let actions = actions.as_slice()?;
+        // A negative index is out of range; it becomes one that no task has.
+        let indices: Vec<usize> =
+            actions.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect();
+        let preferences = preferences.as_ref().map(|array| array.as_slice()).transpose()?;
+        let proposals = Proposals::Indices(&indices, preferences.unwrap_or(&[]));
+        self.run(py, proposals, observations, finals, outcome, told, closing)
+    }
+
+    /// Steps every world by a point each, one after the other.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arrays that a step reads and writes"
+    )]
+    fn step_points<'py>(
+        &mut self,
+        py: Python<'py>,
+        actions: PyReadonlyArray1<'py, f32>,
+        observations: PyReadwriteArrayDyn<'py, f32>,
+        finals: PyReadwriteArrayDyn<'py, f32>,
+        outcome: Outcome<'py>,
+        told: Told<'py>,
+        closing: Told<'py>,
+    ) -> PyResult<()> {
+        let points = Proposals::Points(actions.as_slice()?);
+        self.run(py, points, observations, finals, outcome, told, closing)
+    }
+
+    /// What the shields did in the last step (or, where an episode ended and another began in it, at
+    /// that end).
+    fn reports<'py>(&self, py: Python<'py>, closing: bool) -> PyResult<Reports<'py>> {
+        let dimension = self.batch.task().controls.box_dimension();
+        let pick =
+            |row: &Row| if closing { row.closing_report.clone() } else { row.report.clone() };
+        let reports: Vec<Report> = self.rows.iter().map(|row| pick(&lock(row))).collect();
+        let numbers: Vec<f64> = reports.iter().flat_map(|report| report.numbers).collect();
+        let verdicts = PyArray1::from_iter(py, reports.iter().map(|report| report.verdict));
+        let reasons = PyArray1::from_iter(py, reports.iter().map(|report| report.reason));
+        let (proposed, executed) = match dimension {
+            None => (
+                PyArray1::from_iter(py, reports.iter().map(|report| report.proposed)).into_any(),
+                PyArray1::from_iter(py, reports.iter().map(|report| report.executed)).into_any(),
+            ),
+            Some(dimension) => {
+                let shape = [reports.len(), dimension];
+                let points = |of: fn(&Report) -> &Vec<f32>| {
+                    let points = reports.iter().flat_map(|report| of(report).clone());
+                    PyArray1::from_iter(py, points).reshape(shape)
+                };
+                (
+                    points(|r| &r.proposed_point)?.into_any(),
+                    points(|r| &r.executed_point)?.into_any(),
+                )
+            }
+        };
+        let numbers = PyArray1::from_vec(py, numbers).reshape([reports.len(), 6])?;
+        Ok((proposed, executed, verdicts, reasons, numbers))
+    }
+
+    /// Which actions the shields would let through now, row after row; at least one each.
+    fn admissible<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
+        let Some(guard) = &self.guard else {
+            return Err(value_error("this batch has no shield: make it with `shield=`"));
+        };
+        let actions = self.batch.task().controls.action_count();
+        let actions = actions.ok_or_else(|| value_error("points of a box cannot be masked"))?;
+        let rows = &self.rows;
+        let masks = py.detach(|| guard.masks(rows, actions)).map_err(value_error)?;
+        PyArray1::from_vec(py, masks).reshape([rows.len(), actions])
+    }
+
+    /// The account of every shield.
+    fn certificates<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let accounts = self.rows.iter().filter_map(|row| {
+            let row = lock(row);
+            row.shield.as_ref().map(|shield| certificate(py, shield))
+        });
+        accounts.collect()
+    }
+
+    /// Which worlds have ended and wait for a reset.
+    fn ended<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        PyArray1::from_slice(py, self.batch.ended())
+    }
+
+    /// One of the worlds, as text.
+    fn text(&self, place: usize) -> PyResult<String> {
+        let worlds = self.batch.worlds();
+        let world =
+            worlds.get(place).ok_or_else(|| value_error(format!("there is no world {place}")))?;
+        Ok(crate::picture::write(world))
+    }
+
+    /// One of the worlds, as pixels.
+    fn picture<'py>(
+        &self,
+        py: Python<'py>,
+        place: usize,
+        size: (u32, u32),
+        scaling: f64,
+        centering: (f64, f64),
+    ) -> PyResult<Bound<'py, numpy::PyArray3<u8>>> {
+        let worlds = self.batch.worlds();
+        let world =
+            worlds.get(place).ok_or_else(|| value_error(format!("there is no world {place}")))?;
+        let view = crate::picture::View { size, scaling, centering };
+        let pixels = crate::picture::paint(world, &view).map_err(value_error)?;
+        PyArray1::from_vec(py, pixels).reshape([size.1 as usize, size.0 as usize, 3])
+    }
+}
+
+impl Batch {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arrays that a step reads and writes"
+    )]
+    fn run<'py>(
+        &mut self,
+        py: Python<'py>,
+        proposals: Proposals<'_>,
+        mut observations: PyReadwriteArrayDyn<'py, f32>,
+        mut finals: PyReadwriteArrayDyn<'py, f32>,
+        (mut rewards, mut terminated, mut truncated): Outcome<'py>,
+        mut told: Told<'py>,
+        mut closing: Told<'py>,
+    ) -> PyResult<()> {
+        let out = Buffers {
+            observations: observations.as_slice_mut()?,
+            rewards: rewards.as_slice_mut()?,
+            terminated: terminated.as_slice_mut()?,
+            truncated: truncated.as_slice_mut()?,
+            final_observations: finals.as_slice_mut()?,
+        };
+        let Batch { batch, autoreset, risk, rows, guard } = self;
+        py.detach(|| -> Result<(), String> {
+            let skips_ended = *autoreset == Autoreset::NextStep;
+            let chosen = match guard {
+                None => None,
+                Some(guard) => {
+                    let rests = |i: usize| skips_ended && batch.ended()[i];
+                    Some(guard.judge(rows, &proposals, rests)?)
+                }
+            };
+            let actions = match (&chosen, &proposals) {
+                (Some(chosen), _) => chosen.actions(),
+                (None, Proposals::Indices(indices, _)) => Actions::Indices(indices),
+                (None, Proposals::Points(points)) => Actions::Points(points),
+            };
+            let (rows, risk) = (&*rows, &*risk);
+            batch
+                .step_before(actions, out, |place, world, moment| {
+                    let mut row = lock(&rows[place]);
+                    match moment {
+                        Moment::Began => row.begin(world, risk),
+                        Moment::Stepped(step) => {
+                            row.scene.observe(world);
+                            let cost = observed_cost(risk, world, &row.scene, &step);
+                            row.settle(world, cost);
+                        }
+                    }
+                })
+                .map_err(|error| error.to_string())
+        })
+        .map_err(value_error)?;
+        self.tell(&mut told, |row| row.now)?;
+        match self.autoreset {
+            Autoreset::SameStep => self.tell(&mut closing, |row| row.closing),
+            _ => Ok(()),
+        }
+    }
+
+    fn tell(&self, told: &mut Told<'_>, of: impl Fn(&Row) -> row::Told) -> PyResult<()> {
+        let (costs, speeds, crashed) = told;
+        let (costs, speeds) = (costs.as_slice_mut()?, speeds.as_slice_mut()?);
+        let places = costs.iter_mut().zip(speeds).zip(crashed.as_slice_mut()?);
+        for (((cost, speed), crash), row) in places.zip(&self.rows) {
+            let told = of(&lock(row));
+            (*cost, *speed, *crash) = (told.cost, told.speed, told.crashed);
+        }
+        Ok(())
+    }
+}
+
+/// A row; one that a panic left locked is still a row, and a later step makes it whole.
+fn lock(row: &Mutex<Row>) -> std::sync::MutexGuard<'_, Row> {
+    row.lock().unwrap_or_else(PoisonError::into_inner)
+}

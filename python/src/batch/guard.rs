@@ -1,0 +1,265 @@
+//! Which actions may run in the worlds of a batch?
+//!
+//! A [`Guard`] predicts the costs of every world's actions and has them judged, on as many threads as
+//! the batch has. Start at [`Guard::judge`].
+//!
+//! **Invariants:** judging changes no ledger; a world that is about to be reset is not judged; if any
+//! proposal makes no sense, nothing runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cpss_highway::batch::Actions;
+use cpss_highway::{Action, Task};
+use cpss_risk::RiskModel;
+use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
+use cpss_shield::{Mode, Shield, Situation};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::lock;
+use super::row::{Report, Row};
+use crate::value_error;
+
+/// What judges a batch's proposals.
+pub(super) struct Guard {
+    /// One per thread: a model owns its work space.
+    models: Vec<Mutex<RiskModel>>,
+    pool: Option<ThreadPool>,
+    dimension: usize,
+    candidates: usize,
+    radius: Vec<f64>,
+    resort: Vec<f64>,
+}
+
+/// What a policy wants, for every world.
+pub(super) enum Proposals<'a> {
+    /// An index each, and how much each action is liked, row after row; or nothing about that.
+    Indices(&'a [usize], &'a [f64]),
+    /// A point each, one after the other.
+    Points(&'a [f32]),
+}
+
+/// What runs instead.
+pub(super) enum Chosen {
+    Indices(Vec<usize>),
+    Points(Vec<f32>),
+}
+
+impl Chosen {
+    pub(super) fn actions(&self) -> Actions<'_> {
+        match self {
+            Chosen::Indices(indices) => Actions::Indices(indices),
+            Chosen::Points(points) => Actions::Points(points),
+        }
+    }
+}
+
+impl Guard {
+    /// Takes its own settings out of the dictionary; the rest are the shield's.
+    pub(super) fn new(
+        task: &Arc<Task>,
+        risk: &RiskModel,
+        settings: &Bound<'_, PyDict>,
+        threads: usize,
+    ) -> PyResult<Guard> {
+        let take = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+            let value = settings.get_item(key)?;
+            if value.is_some() {
+                settings.del_item(key)?;
+            }
+            Ok(value)
+        };
+        let candidates = take("candidates")?.map_or(Ok(0), |value| value.extract())?;
+        let radius = take("radius")?.map_or(Ok(Vec::new()), |value| value.extract())?;
+        let resort = take("resort")?.map_or(Ok(Vec::new()), |value| value.extract())?;
+        let dimension = task.controls.box_dimension().unwrap_or(0);
+        let pool = match threads {
+            1 => None,
+            _ => Some(ThreadPoolBuilder::new().num_threads(threads).build().map_err(value_error)?),
+        };
+        let models = (0..threads).map(|_| Mutex::new(risk.clone())).collect();
+        Ok(Guard { models, pool, dimension, candidates, radius, resort })
+    }
+
+    /// Judges every proposal, except in worlds that rest, and says what runs.
+    pub(super) fn judge(
+        &self,
+        rows: &[Mutex<Row>],
+        proposals: &Proposals<'_>,
+        rests: impl Fn(usize) -> bool + Sync,
+    ) -> Result<Chosen, String> {
+        let fits = match proposals {
+            Proposals::Indices(indices, _) => indices.len() == rows.len(),
+            Proposals::Points(points) => points.len() == rows.len() * self.dimension,
+        };
+        if !fits {
+            return Err(format!(
+                "`actions` does not hold one action for each of {} environments",
+                rows.len()
+            ));
+        }
+        let judged: Vec<Option<Report>> = self.each(rows, |i, row, model| {
+            if rests(i) {
+                row.pending = None;
+                return Ok(None);
+            }
+            let report = match proposals {
+                Proposals::Indices(indices, preferences) => {
+                    self.judge_index(row, model, indices[i], preferences, (i, rows.len()))
+                }
+                Proposals::Points(points) => {
+                    self.judge_point(row, model, &points[i * self.dimension..][..self.dimension])
+                }
+            };
+            report.map(Some).map_err(|error| format!("environment {i}: {error}"))
+        })?;
+        Ok(match proposals {
+            // A world that rests ignores its action, whatever it is.
+            Proposals::Indices(..) => Chosen::Indices(
+                judged
+                    .iter()
+                    .map(|report| report.as_ref().map_or(0, |r| r.executed as usize))
+                    .collect(),
+            ),
+            Proposals::Points(_) => Chosen::Points(
+                judged
+                    .iter()
+                    .flat_map(|report| match report {
+                        Some(report) => report.executed_point.clone(),
+                        None => vec![0.0; self.dimension],
+                    })
+                    .collect(),
+            ),
+        })
+    }
+
+    /// Which actions would be let through now; where none would be, the least costly one.
+    pub(super) fn masks(&self, rows: &[Mutex<Row>], actions: usize) -> Result<Vec<bool>, String> {
+        let masks = self.each(rows, |_, row, model| {
+            let Row { scene, costs, shield, .. } = row;
+            let Some(shield) = shield else { return Err("no shield".to_owned()) };
+            let (costs, density) = costs.get_or_insert_with(|| {
+                let assessment = model.assess(scene);
+                (assessment.costs.clone(), assessment.density)
+            });
+            mask(shield, costs, *density).map_err(|error| error.to_string())
+        })?;
+        let flat: Vec<bool> = masks.into_iter().flatten().collect();
+        debug_assert_eq!(flat.len(), rows.len() * actions);
+        Ok(flat)
+    }
+
+    fn judge_index(
+        &self,
+        row: &mut Row,
+        model: &mut RiskModel,
+        proposal: usize,
+        preferences: &[f64],
+        (place, count): (usize, usize),
+    ) -> Result<Report, String> {
+        let Row { scene, costs, shield, pending, .. } = row;
+        let Some(shield) = shield else { return Err("no shield".to_owned()) };
+        let (costs, density) = costs.get_or_insert_with(|| {
+            let assessment = model.assess(scene);
+            (assessment.costs.clone(), assessment.density)
+        });
+        let preferences = match preferences.len() {
+            0 => &[],
+            len if len == count * costs.len() => &preferences[place * costs.len()..][..costs.len()],
+            len => {
+                let wanted = count * costs.len();
+                return Err(format!("`preferences` has {len} entries, but {wanted} are needed"));
+            }
+        };
+        let situation = Situation { proposal, costs, preferences, density: *density };
+        let decision = shield.judge(&situation).map_err(|error| error.to_string())?;
+        let executed = decision.executed() as i64;
+        let report = Report { proposed: proposal as i64, executed, ..Report::default() };
+        *pending = Some((decision, report.clone()));
+        Ok(report)
+    }
+
+    fn judge_point(
+        &self,
+        row: &mut Row,
+        model: &mut RiskModel,
+        proposal: &[f32],
+    ) -> Result<Report, String> {
+        let Row { scene, shield, pending, .. } = row;
+        let Some(shield) = shield else { return Err("no shield".to_owned()) };
+        let dimension = self.dimension;
+        let wide: Vec<f64> = proposal.iter().map(|value| f64::from(*value)).collect();
+        let around = Neighbourhood {
+            proposal: &wide,
+            radius: &self.radius,
+            low: &vec![-1.0; dimension],
+            high: &vec![1.0; dimension],
+        };
+        let mut candidates = vec![0.0; self.candidates * dimension];
+        sample(&around, &mut candidates).map_err(|error| error.to_string())?;
+        let last = candidates.len() - dimension;
+        candidates[last..].copy_from_slice(&self.resort);
+        let points: Vec<f32> = candidates.iter().map(|value| *value as f32).collect();
+        let assessment =
+            model.assess_each(scene, points.chunks_exact(dimension).map(Action::Point));
+        let mut liking = vec![0.0; self.candidates];
+        let decision = judge_nearest(
+            shield,
+            &around,
+            &candidates,
+            &assessment.costs,
+            assessment.density,
+            &mut liking,
+        )
+        .map_err(|error| error.to_string())?;
+        // What runs is what was judged, clamped to the box; but a shadow leaves the proposal alone.
+        let executed = match shield.rules().spec().mode {
+            Mode::Shadow => proposal.to_vec(),
+            Mode::Enforce => points[decision.executed() * dimension..][..dimension].to_vec(),
+        };
+        let report = Report {
+            proposed_point: proposal.to_vec(),
+            executed_point: executed,
+            ..Report::default()
+        };
+        *pending = Some((decision, report.clone()));
+        Ok(report)
+    }
+
+    /// Does something with every row, in parallel.
+    fn each<T: Send>(
+        &self,
+        rows: &[Mutex<Row>],
+        act: impl Fn(usize, &mut Row, &mut RiskModel) -> Result<T, String> + Sync,
+    ) -> Result<Vec<T>, String> {
+        let on = |(i, row): (usize, &Mutex<Row>)| {
+            let thread = rayon::current_thread_index().unwrap_or(0) % self.models.len();
+            let mut model = self.models[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            act(i, &mut lock(row), &mut model)
+        };
+        match &self.pool {
+            None => rows.iter().enumerate().map(on).collect(),
+            Some(pool) => pool.install(|| rows.par_iter().enumerate().map(on).collect()),
+        }
+    }
+}
+
+/// Which actions a shield would let through; where none would be, the one it would run.
+fn mask(
+    shield: &Shield,
+    costs: &[f64],
+    density: f64,
+) -> Result<Vec<bool>, cpss_shield::JudgeError> {
+    let judge = |proposal| shield.judge(&Situation { proposal, costs, preferences: &[], density });
+    let mut mask = Vec::with_capacity(costs.len());
+    for proposal in 0..costs.len() {
+        mask.push(!judge(proposal)?.verdict().intervenes());
+    }
+    if !mask.contains(&true) {
+        let least = judge(0)?.allowed();
+        mask[least] = true;
+    }
+    Ok(mask)
+}

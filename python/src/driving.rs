@@ -1,0 +1,159 @@
+//! What does each action risk in a scene that was read elsewhere?
+//!
+//! `package/cpss/driving.py` reads a scene from highway-env's own objects, as plain tuples; here it becomes a
+//! [`Scene`] and is judged as any other. Start at [`Driving::assess`].
+//!
+//! **Invariants:** a lane or road that the task does not have is an error, and the shield's wrapper
+//! takes an error for the worst; numbers that are none cost 1 throughout (`cpss_risk` sees to that).
+
+use std::sync::Arc;
+
+use cpss_highway::action::Controls;
+use cpss_highway::road::{LaneId, Network};
+use cpss_highway::route::{Leg, Route};
+use cpss_highway::scene::{Body, Ego};
+use cpss_highway::vehicle::{Driver, Vehicle};
+use cpss_highway::{Action, Scene};
+use cpss_risk::{RiskModel, RiskSpec};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::task::Task;
+use crate::value_error;
+
+/// A risk model that looks at scenes from elsewhere.
+#[pyclass(module = "cpss._native")]
+pub(crate) struct Driving {
+    task: Arc<cpss_highway::Task>,
+    risk: RiskModel,
+    scene: Scene,
+}
+
+/// A lane as upstream names it.
+type LaneName = (String, String, usize);
+
+/// A leg of a route as upstream names it: the lane may be left open.
+type LegName = (String, String, Option<usize>);
+
+/// What only the ego knows of itself: its target lane and speed, the place of that speed, its route,
+/// steering and acceleration, and its slowest and fastest speed.
+type Mind = (LaneName, f64, u8, Vec<LegName>, f64, f64, (f64, f64));
+
+/// Numbers of a body: x, y, heading, speed, length, width, 1 if crashed, and where it shows that it is
+/// bound, as a unit vector or zeros.
+const NUMBERS: usize = 9;
+
+#[pymethods]
+impl Driving {
+    #[new]
+    fn new(task: &Task) -> PyResult<Driving> {
+        let task = Arc::clone(&task.inner);
+        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
+        Ok(Driving { task, risk, scene: Scene::default() })
+    }
+
+    /// Looks at a scene: the ego first, then other cars, then obstacles.
+    fn look(&mut self, mind: Mind, bodies: PyReadonlyArray2<'_, f64>, cars: usize) -> PyResult<()> {
+        // Forgotten first, so that a scene that cannot be read never leaves an older one behind.
+        self.scene.ego = None;
+        let rows = bodies.as_slice()?.chunks_exact(NUMBERS);
+        let network = &self.task.network;
+        let read: Vec<Body> = rows.map(|row| body_of(network, row)).collect();
+        let Some((ego, rest)) = read.split_first() else {
+            return Err(value_error("a scene has to have an ego"));
+        };
+        if cars > rest.len() {
+            return Err(value_error(format!("`cars` is {cars}, but there are {}", rest.len())));
+        }
+        let ego = ego_of(&self.task, *ego, mind)?;
+        self.scene.others.clear();
+        self.scene.others.extend_from_slice(&rest[..cars]);
+        self.scene.obstacles.clear();
+        self.scene.obstacles.extend_from_slice(&rest[cars..]);
+        self.scene.ego = Some(ego);
+        Ok(())
+    }
+
+    /// What each discrete action would cost in the scene looked at, and the density.
+    fn assess<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, f64) {
+        let (risk, scene) = (&mut self.risk, &self.scene);
+        let assessment = py.detach(|| risk.assess(scene));
+        (PyArray1::from_slice(py, &assessment.costs), assessment.density)
+    }
+
+    /// The same for points of the box, one after the other.
+    fn assess_points<'py>(
+        &mut self,
+        py: Python<'py>,
+        points: PyReadonlyArray1<'py, f32>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
+        let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
+        let points = points.as_slice()?;
+        let (risk, scene) = (&mut self.risk, &self.scene);
+        let assessment = py
+            .detach(|| risk.assess_each(scene, points.chunks_exact(dimension).map(Action::Point)));
+        Ok((PyArray1::from_slice(py, &assessment.costs), assessment.density))
+    }
+
+    /// What the scene looked at costs in itself.
+    fn realised_cost(&self) -> f64 {
+        self.risk.realised_cost(&self.scene)
+    }
+}
+
+/// A body, on whichever lane is closest, as the world itself would have it.
+fn body_of(network: &Network, row: &[f64]) -> Body {
+    let &[x, y, heading, speed, length, width, crashed, bound_x, bound_y] = row else {
+        unreachable!("rows are cut to {NUMBERS} numbers")
+    };
+    let direction = [bound_x, bound_y];
+    let car = Vehicle::new(network, Driver::Raw, [x, y], heading, speed);
+    Body {
+        position: [x, y],
+        heading,
+        cos: car.cos,
+        sin: car.sin,
+        speed,
+        length,
+        width,
+        lane: car.lane,
+        along: car.along,
+        across: car.across,
+        crashed: crashed != 0.0,
+        bound_for: (direction != [0.0, 0.0]).then_some(direction),
+    }
+}
+
+fn ego_of(task: &cpss_highway::Task, body: Body, mind: Mind) -> PyResult<Ego> {
+    let (target, target_speed, speed_index, route, steering, acceleration, range) = mind;
+    let network = &task.network;
+    let [x, y] = body.position;
+    let driver = match task.controls {
+        Controls::Meta { .. } => Driver::Meta,
+        Controls::Continuous(_) | Controls::Discrete { .. } => Driver::Raw,
+    };
+    let mut car = Vehicle::new(network, driver, [x, y], body.heading, body.speed);
+    car.steer(steering);
+    let legs = route.into_iter().map(|(from, to, lane)| {
+        let first = find(network, &(from, to, 0))?;
+        Ok(Leg { road: network.road_of(first), lane: lane.map(|lane| lane as u16) })
+    });
+    Ok(Ego {
+        body,
+        driver,
+        target_lane: find(network, &target)?,
+        target_speed: if driver == Driver::Meta { target_speed } else { car.target_speed },
+        speed_index,
+        route: Route::of(legs.collect::<PyResult<Vec<_>>>()?),
+        slip_sin: car.slip_sin,
+        acceleration,
+        speed_range: [range.0, range.1],
+    })
+}
+
+fn find(network: &Network, name: &LaneName) -> PyResult<LaneId> {
+    let (from, to, offset) = name;
+    network.find_lane(from, to, *offset).ok_or_else(|| {
+        value_error(format!("the task's road has no lane ({from:?}, {to:?}, {offset})"))
+    })
+}

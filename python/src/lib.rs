@@ -1,0 +1,51 @@
+//! What does Python see of the Rust crates?
+//!
+//! The module `cpss._native`: thin classes over the crates, with NumPy arrays as buffers. All that a
+//! user reads (environments, wrappers, docstrings) is Python, in `package/`; nothing here is meant to be
+//! imported by users. Start at the module at the end of this file, which lists everything.
+//!
+//! **Invariants:** whatever takes longer than a moment runs with the interpreter released; a wrong
+//! argument is a `ValueError` that names it; no buffer is copied on its way in or out, and none is
+//! kept, so arrays that Python holds never change behind its back.
+//!
+//! **Absent on purpose:** decisions. The shield, the costs and the world are the crates'.
+
+use pyo3::prelude::*;
+
+mod batch;
+mod driving;
+mod picture;
+mod policy;
+mod settings;
+mod shield;
+mod sweep;
+mod task;
+mod world;
+
+/// The compiled half of the package `cpss`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<task::Task>()?;
+    module.add_class::<world::World>()?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<driving::Driving>()?;
+    module.add_class::<shield::Shield>()?;
+    module.add_class::<shield::Decision>()?;
+    module.add_class::<policy::Policy>()?;
+    module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(task::policy_config, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::shield_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(shield::sample_candidates, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::plan_units, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::run_unit, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::keep_record, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::unfinished, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::finish, module)?)?;
+    Ok(())
+}
+
+/// An error of ours as Python's `ValueError`, with its words.
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,87 @@
+//! How is a policy asked from Python?
+//!
+//! Many observations at once, with the interpreter released. A policy comes from the shipped ones, a
+//! file, or the bytes of one, and goes back to bytes, so that it can be pickled.
+
+use cpss::policy::{PolicySource, policy_task, shipped};
+use cpss_dqn::QFunction;
+use cpss_highway::TaskId;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
+
+use crate::value_error;
+
+/// A network that values actions.
+#[pyclass(module = "cpss._native")]
+pub(crate) struct Policy {
+    inner: cpss_dqn::Policy,
+}
+
+#[pymethods]
+impl Policy {
+    /// The shipped policy of a task and training seed.
+    #[staticmethod]
+    fn shipped(id: &str, seed: usize) -> PyResult<Policy> {
+        let id: TaskId = id.parse().map_err(value_error)?;
+        // Loading it for its task also says in words what is wrong with a seed that is not there.
+        PolicySource::Builtin(seed).load(&policy_task(id)).map_err(value_error)?;
+        Ok(Policy { inner: shipped(id, seed).map_err(value_error)? })
+    }
+
+    /// The policy of a `safetensors` file's bytes.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Policy> {
+        Ok(Policy { inner: cpss_dqn::Policy::from_bytes(bytes).map_err(value_error)? })
+    }
+
+    /// The bytes of its `safetensors` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.to_bytes())
+    }
+
+    /// How many numbers it sees.
+    #[getter]
+    fn observation_len(&self) -> usize {
+        self.inner.observation_len()
+    }
+
+    /// How many actions it values.
+    #[getter]
+    fn actions(&self) -> usize {
+        self.inner.actions()
+    }
+
+    /// What is known about it.
+    #[getter]
+    fn card(&self) -> BTreeMap<String, String> {
+        self.inner.card().clone()
+    }
+
+    /// Writes the value of every action at every observation, row after row.
+    fn values(
+        &mut self,
+        py: Python<'_>,
+        observations: PyReadonlyArray1<'_, f32>,
+        mut values: PyReadwriteArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let (width, actions) = (self.inner.observation_len(), self.inner.actions());
+        let (observations, values) = (observations.as_slice()?, values.as_slice_mut()?);
+        if observations.len() * actions != values.len() * width {
+            return Err(value_error(format!(
+                "{} numbers are no whole observations of {width}",
+                observations.len()
+            )));
+        }
+        let policy = &mut self.inner;
+        py.detach(|| {
+            let rows = observations.chunks_exact(width).zip(values.chunks_exact_mut(actions));
+            for (row, (observation, values)) in rows.enumerate() {
+                values.copy_from_slice(policy.q_values(row as u64, observation)?);
+            }
+            Ok(())
+        })
+        .map_err(|error: cpss_dqn::ActError| value_error(error))
+    }
+}

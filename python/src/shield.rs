@@ -1,0 +1,250 @@
+//! What does Python see of a shield?
+//!
+//! [`Shield`] judges and settles; a [`Decision`] is what it answers. The arithmetic is
+//! `cpss_shield`'s, to the last bit.
+
+use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
+use cpss_shield::{Reason, Situation, Verdict};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::settings::spec_of;
+use crate::value_error;
+
+/// A shield with its ledger.
+#[pyclass(module = "cpss._native")]
+#[derive(Clone)]
+pub(crate) struct Shield {
+    inner: cpss_shield::Shield,
+}
+
+/// One judged proposal.
+#[pyclass(frozen, module = "cpss._native")]
+#[derive(Clone, Copy)]
+pub(crate) struct Decision {
+    inner: cpss_shield::Decision,
+}
+
+/// What a settlement says: charge, remaining, envelope, excess, and whether the envelope holds.
+type Settled = (f64, f64, f64, f64, bool);
+
+#[pymethods]
+impl Shield {
+    /// Checks the settings, a dictionary (see `settings`), and opens a ledger.
+    #[new]
+    fn new(settings: &Bound<'_, PyDict>) -> PyResult<Shield> {
+        let inner = cpss_shield::Shield::new(spec_of(settings)?).map_err(value_error)?;
+        Ok(Shield { inner })
+    }
+
+    /// Judges a proposal; changes nothing.
+    fn judge(
+        &self,
+        proposal: usize,
+        costs: PyReadonlyArray1<'_, f64>,
+        preferences: Option<PyReadonlyArray1<'_, f64>>,
+        density: f64,
+    ) -> PyResult<Decision> {
+        let preferences = preferences.as_ref().map(|array| array.as_slice()).transpose()?;
+        let situation = Situation {
+            proposal,
+            costs: costs.as_slice()?,
+            preferences: preferences.unwrap_or(&[]),
+            density,
+        };
+        Ok(Decision { inner: self.inner.judge(&situation).map_err(value_error)? })
+    }
+
+    /// Judges candidate points of a box, of which the first is the proposal; changes nothing.
+    #[expect(clippy::too_many_arguments, reason = "they are one set of points, as Python has them")]
+    fn judge_nearest(
+        &self,
+        proposal: PyReadonlyArray1<'_, f64>,
+        radius: PyReadonlyArray1<'_, f64>,
+        low: PyReadonlyArray1<'_, f64>,
+        high: PyReadonlyArray1<'_, f64>,
+        candidates: PyReadonlyArray1<'_, f64>,
+        costs: PyReadonlyArray1<'_, f64>,
+        density: f64,
+    ) -> PyResult<Decision> {
+        let around = Neighbourhood {
+            proposal: proposal.as_slice()?,
+            radius: radius.as_slice()?,
+            low: low.as_slice()?,
+            high: high.as_slice()?,
+        };
+        let costs = costs.as_slice()?;
+        let mut liking = vec![0.0; costs.len()];
+        let inner = judge_nearest(
+            &self.inner,
+            &around,
+            candidates.as_slice()?,
+            costs,
+            density,
+            &mut liking,
+        )
+        .map_err(value_error)?;
+        Ok(Decision { inner })
+    }
+
+    /// Charges what the executed action was observed to cost.
+    fn settle(&mut self, decision: &Decision, observed: f64) -> PyResult<Settled> {
+        let settled = self.inner.settle(decision.inner, observed).map_err(value_error)?;
+        let cpss_shield::Settlement { charge, remaining, envelope, excess, .. } = settled;
+        Ok((charge, remaining, envelope, excess, settled.envelope_holds))
+    }
+
+    /// Opens a fresh ledger for another episode.
+    fn reset(&mut self) {
+        self.inner.reset();
+    }
+
+    /// The account so far.
+    fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        certificate(py, &self.inner)
+    }
+
+    /// The budget left.
+    #[getter]
+    fn remaining(&self) -> f64 {
+        self.inner.ledger().remaining()
+    }
+
+    /// The anytime envelope.
+    #[getter]
+    fn envelope(&self) -> f64 {
+        self.inner.ledger().envelope()
+    }
+
+    /// A copy with its own ledger.
+    fn copy(&self) -> Shield {
+        self.clone()
+    }
+}
+
+#[pymethods]
+impl Decision {
+    /// The action to run.
+    #[getter]
+    fn executed(&self) -> usize {
+        self.inner.executed()
+    }
+
+    /// The action that the verdict calls for, even in shadow mode.
+    #[getter]
+    fn allowed(&self) -> usize {
+        self.inner.allowed()
+    }
+
+    /// `admit`, `replace` or `infeasible`.
+    #[getter]
+    fn verdict(&self) -> &'static str {
+        VERDICTS[usize::from(verdict_code(self.inner.verdict()))]
+    }
+
+    /// Why the proposal was refused; empty if it was not.
+    #[getter]
+    fn reason(&self) -> &'static str {
+        REASONS[usize::from(reason_code(self.inner.verdict()))]
+    }
+
+    /// Predicted costs of proposal and executed action, threshold, gain.
+    #[getter]
+    fn numbers(&self) -> (f64, f64, f64, f64) {
+        let decision = &self.inner;
+        (decision.cost_proposed(), decision.cost_executed(), decision.threshold(), decision.gain())
+    }
+
+    fn __str__(&self) -> String {
+        self.inner.to_string()
+    }
+}
+
+/// Verdicts by code; the last stands for a step that judged nothing.
+pub(crate) const VERDICTS: [&str; 4] = ["admit", "replace", "infeasible", "reset"];
+
+/// Reasons by code; the first stands for none.
+pub(crate) const REASONS: [&str; 8] = [
+    "",
+    "unusable-cost",
+    "over-cap",
+    "horizon-closed",
+    "budget-spent",
+    "over-budget",
+    "unusable-context",
+    "over-context",
+];
+
+pub(crate) fn verdict_code(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Admit => 0,
+        Verdict::Replace(_) => 1,
+        Verdict::Infeasible(_) => 2,
+    }
+}
+
+pub(crate) fn reason_code(verdict: Verdict) -> u8 {
+    match verdict.reason() {
+        None => 0,
+        Some(reason) => {
+            let place = Reason::ALL.iter().position(|known| *known == reason);
+            place.map_or(0, |place| place as u8 + 1)
+        }
+    }
+}
+
+pub(crate) fn certificate<'py>(
+    py: Python<'py>,
+    shield: &cpss_shield::Shield,
+) -> PyResult<Bound<'py, PyDict>> {
+    let account = shield.certificate();
+    let counts = account.counts;
+    let dict = PyDict::new(py);
+    dict.set_item("mode", account.mode.to_string())?;
+    dict.set_item("horizon", account.horizon)?;
+    for (name, value) in [
+        ("budget", account.budget),
+        ("epsilon", account.epsilon),
+        ("spent", account.spent),
+        ("excess", account.excess),
+        ("envelope", account.envelope),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    for (name, count) in [
+        ("steps", account.steps),
+        ("admitted", counts.admitted),
+        ("replaced", counts.replaced),
+        ("infeasible", counts.infeasible),
+        ("mispredicted", counts.mispredicted),
+        ("unusable_costs", counts.unusable_costs),
+        ("unusable_contexts", counts.unusable_contexts),
+        ("unusable_observations", counts.unusable_observations),
+    ] {
+        dict.set_item(name, count)?;
+    }
+    dict.set_item("envelope_held", account.envelope_held)?;
+    Ok(dict)
+}
+
+/// Candidate points around a proposal, one after the other; the first is the proposal itself.
+#[pyfunction]
+pub(crate) fn sample_candidates<'py>(
+    py: Python<'py>,
+    proposal: PyReadonlyArray1<'_, f64>,
+    radius: PyReadonlyArray1<'_, f64>,
+    low: PyReadonlyArray1<'_, f64>,
+    high: PyReadonlyArray1<'_, f64>,
+    count: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let around = Neighbourhood {
+        proposal: proposal.as_slice()?,
+        radius: radius.as_slice()?,
+        low: low.as_slice()?,
+        high: high.as_slice()?,
+    };
+    let mut candidates = vec![0.0; count * around.proposal.len()];
+    sample(&around, &mut candidates).map_err(value_error)?;
+    Ok(PyArray1::from_vec(py, candidates))
+}

@@ -1,0 +1,112 @@
+//! How is an experiment shared out from Python?
+//!
+//! A plan's units are the lab's own (`cpss run` does the same ones), each a pure function of itself. A
+//! unit and its record travel as JSON, so that any machine with this package can do one. Start at
+//! [`plan_units`]; [`finish`] makes of the records what `cpss merge` makes.
+//!
+//! **Invariant:** a record has the same bytes whoever made it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cpss::keep::{folder, keep};
+use cpss::plan::{Plan, Unit, UnitRecord};
+use cpss::reproduce::{run_units, write_results};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use rayon::ThreadPoolBuilder;
+
+use crate::value_error;
+
+/// The units of a plan, which is the path of a TOML file; each as JSON.
+#[pyfunction]
+pub(crate) fn plan_units(plan: PathBuf) -> PyResult<Vec<String>> {
+    let units = Plan::load(&plan).map_err(in_words)?.units();
+    units.iter().map(|unit| serde_json::to_string(unit).map_err(value_error)).collect()
+}
+
+/// Does a unit on some threads, and returns its record's bytes.
+#[pyfunction]
+pub(crate) fn run_unit<'py>(
+    py: Python<'py>,
+    unit: &str,
+    threads: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let unit: Unit = serde_json::from_str(unit).map_err(value_error)?;
+    let bytes = py.detach(|| -> anyhow::Result<Vec<u8>> {
+        // A pool of its own: whoever shares a machine out has said how many threads this may take.
+        let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build()?;
+        let mut bytes = serde_json::to_vec(&pool.install(|| unit.run())?)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    });
+    Ok(PyBytes::new(py, &bytes.map_err(in_words)?))
+}
+
+/// Writes a record where `cpss run` would have, whole or not at all.
+#[pyfunction]
+pub(crate) fn keep_record(out: PathBuf, unit: &str, record: &[u8]) -> PyResult<()> {
+    let unit: Unit = serde_json::from_str(unit).map_err(value_error)?;
+    let place = place_of(&out, &unit);
+    is_record_of(record, &unit)
+        .map_err(in_words)?
+        .then_some(())
+        .with_context(|| format!("the record of {} was made by another program", unit.name()))
+        .and_then(|()| folder(&out.join("records")))
+        .and_then(|()| keep(&place, record))
+        .map_err(in_words)
+}
+
+/// Which of some units have no current record there.
+#[pyfunction]
+pub(crate) fn unfinished(out: PathBuf, units: Vec<String>) -> PyResult<Vec<String>> {
+    let mut left = Vec::new();
+    for text in units {
+        let unit: Unit = serde_json::from_str(&text).map_err(value_error)?;
+        let is_done = match std::fs::read(place_of(&out, &unit)) {
+            Ok(bytes) => is_record_of(&bytes, &unit).map_err(in_words)?,
+            Err(_) => false,
+        };
+        if !is_done {
+            left.push(text);
+        }
+    }
+    Ok(left)
+}
+
+/// Does what is left of a plan here, and makes tables, figures, traces and the report of all records;
+/// the report says by which command they are made again.
+#[pyfunction]
+pub(crate) fn finish(
+    py: Python<'_>,
+    plan: PathBuf,
+    out: PathBuf,
+    threads: usize,
+    command: &str,
+) -> PyResult<()> {
+    py.detach(|| -> anyhow::Result<()> {
+        let plan = Plan::load(&plan)?;
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        pool.install(|| {
+            let records = run_units(&plan.units(), &out)?;
+            write_results(&records, &plan, &out, command)?;
+            Ok(())
+        })
+    })
+    .map_err(in_words)
+}
+
+fn place_of(out: &Path, unit: &Unit) -> PathBuf {
+    out.join("records").join(format!("{}.json", unit.name()))
+}
+
+/// Whether these bytes are a whole record of the unit, by this program and its settings.
+fn is_record_of(bytes: &[u8], unit: &Unit) -> anyhow::Result<bool> {
+    let Ok(record) = serde_json::from_slice::<UnitRecord>(bytes) else { return Ok(false) };
+    Ok(record.unit == *unit && record.fingerprint == unit.fingerprint()?)
+}
+
+/// An error of the lab with all that led to it.
+fn in_words(error: anyhow::Error) -> PyErr {
+    value_error(format!("{error:#}"))
+}

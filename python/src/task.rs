@@ -1,0 +1,120 @@
+//! What is played: which actions are there, and what is seen?
+//!
+//! A [`Task`] is a task in a configuration, checked, as upstream's dictionaries describe it. Python
+//! makes its Gymnasium spaces from it.
+
+use std::sync::Arc;
+
+use cpss::policy;
+use cpss_highway::TaskId;
+use cpss_highway::action::{Controls, Meta, Pedals};
+use pyo3::prelude::*;
+
+use crate::value_error;
+
+/// A task in a configuration.
+#[pyclass(frozen, module = "cpss._native")]
+pub(crate) struct Task {
+    pub(crate) inner: Arc<cpss_highway::Task>,
+}
+
+#[pymethods]
+impl Task {
+    /// Reads a config, as JSON by upstream's keys.
+    #[new]
+    fn new(id: &str, config: &str) -> PyResult<Task> {
+        let id: TaskId = id.parse().map_err(value_error)?;
+        let config: serde_json::Value = serde_json::from_str(config).map_err(value_error)?;
+        Ok(Task { inner: cpss_highway::Task::new(id, &config).map_err(value_error)? })
+    }
+
+    /// Upstream's id.
+    #[getter]
+    fn id(&self) -> &'static str {
+        self.inner.id.name()
+    }
+
+    /// How many discrete actions there are, or `None` for a box.
+    #[getter]
+    fn actions(&self) -> Option<usize> {
+        self.inner.controls.action_count()
+    }
+
+    /// The number of components of an action in a box, or `None` for a list.
+    #[getter]
+    fn box_dimension(&self) -> Option<usize> {
+        self.inner.controls.box_dimension()
+    }
+
+    /// What each action is called, for a list of meta-actions.
+    #[getter]
+    fn action_labels(&self) -> Vec<&'static str> {
+        match &self.inner.controls {
+            Controls::Meta { actions, .. } => actions.iter().map(|meta| meta.label()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The action that is safest to take blindly: brake if there are brakes, and go straight.
+    #[getter]
+    fn last_resort(&self) -> Option<usize> {
+        match &self.inner.controls {
+            Controls::Meta { actions, .. } => {
+                let find = |wanted| actions.iter().position(|meta| *meta == wanted);
+                find(Meta::Slower).or_else(|| find(Meta::Idle))
+            }
+            Controls::Continuous(_) => None,
+            Controls::Discrete { pedals, points } => calmest(pedals, points),
+        }
+    }
+
+    /// The same for a box.
+    #[getter]
+    fn last_resort_point(&self) -> Option<Vec<f32>> {
+        let Controls::Continuous(pedals) = &self.inner.controls else { return None };
+        let axis = [-1.0, 0.0, 1.0];
+        let points: Vec<Vec<f32>> = match self.box_dimension() {
+            Some(2) => axis.iter().flat_map(|a| axis.map(|b| vec![*a, b])).collect(),
+            _ => axis.map(|a| vec![a]).to_vec(),
+        };
+        calmest(pedals, &points).map(|place| points[place].clone())
+    }
+
+    /// The shape of an observation.
+    #[getter]
+    fn observation_shape(&self) -> Vec<usize> {
+        self.inner.observer.shape()
+    }
+
+    /// Decisions per second.
+    #[getter]
+    fn policy_frequency(&self) -> f64 {
+        1.0 / self.inner.decision_time
+    }
+}
+
+/// The place of the point that brakes hardest and, of several, steers least.
+fn calmest(pedals: &Pedals, points: &[Vec<f32>]) -> Option<usize> {
+    let haste = |point: &Vec<f32>| {
+        let command = pedals.command(point);
+        [command.acceleration, command.steering.abs()]
+    };
+    let by_haste = |a: &usize, b: &usize| {
+        let [a, b] = [haste(&points[*a]), haste(&points[*b])];
+        a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
+    };
+    (0..points.len()).min_by(by_haste)
+}
+
+/// The ids of all tasks.
+#[pyfunction]
+pub(crate) fn task_ids() -> Vec<&'static str> {
+    TaskId::ALL.map(TaskId::name).to_vec()
+}
+
+/// The configuration that a task's shipped policies were trained in, as JSON.
+#[pyfunction]
+pub(crate) fn policy_config(id: &str) -> PyResult<String> {
+    let id: TaskId = id.parse().map_err(value_error)?;
+    Ok(policy::policy_config(id).to_string())
+}

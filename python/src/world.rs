@@ -1,0 +1,243 @@
+//! What does one environment do?
+//!
+//! A [`World`] is one episode of a task in progress, with the cost of every moment. It can be copied,
+//! and written down: a state is the random numbers that its episode began with and the actions taken
+//! since, from which the same world is made again, to the last bit.
+//!
+//! Start at [`World::step`].
+
+use std::sync::Arc;
+
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, Scene, Step};
+use cpss_risk::{RiskModel, RiskSpec};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::picture::{self, View};
+use crate::task::Task;
+use crate::value_error;
+
+/// One episode in progress.
+#[pyclass(module = "cpss._native")]
+#[derive(Clone)]
+pub(crate) struct World {
+    task: Arc<cpss_highway::Task>,
+    world: cpss_highway::World,
+    scene: Scene,
+    risk: RiskModel,
+    /// The generator that the episode began with.
+    origin: Generator,
+    /// What was done since.
+    taken: Vec<Taken>,
+}
+
+/// An action that was taken.
+#[derive(Clone)]
+enum Taken {
+    Index(usize),
+    Point(Vec<f32>),
+}
+
+impl Taken {
+    fn action(&self) -> Action<'_> {
+        match self {
+            Taken::Index(index) => Action::Index(*index),
+            Taken::Point(point) => Action::Point(point),
+        }
+    }
+}
+
+#[pymethods]
+impl World {
+    #[new]
+    fn new(task: &Task, seed: u64) -> PyResult<World> {
+        let task = Arc::clone(&task.inner);
+        let world = cpss_highway::World::new(Arc::clone(&task), seed);
+        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
+        let origin = Generator::seeded(seed);
+        let mut made =
+            World { task, world, scene: Scene::default(), risk, origin, taken: Vec::new() };
+        made.scene.observe(&made.world);
+        Ok(made)
+    }
+
+    /// Starts an episode, writes its first observation, and returns the info.
+    #[pyo3(signature = (seed, seen))]
+    fn reset<'py>(
+        &mut self,
+        py: Python<'py>,
+        seed: Option<u64>,
+        mut seen: PyReadwriteArrayDyn<'py, f32>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let seen = room(&self.task, &mut seen)?;
+        self.origin = seed.map_or_else(|| self.world.random().clone(), Generator::seeded);
+        self.taken.clear();
+        self.world.reset_from(self.origin.clone(), seen);
+        self.scene.observe(&self.world);
+        let cost = self.risk.realised_cost(&self.scene);
+        self.info(py, cost)
+    }
+
+    /// Takes a discrete action.
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        action: usize,
+        seen: PyReadwriteArrayDyn<'py, f32>,
+    ) -> PyResult<(f64, bool, bool, Bound<'py, PyDict>)> {
+        self.advance(py, Taken::Index(action), seen)
+    }
+
+    /// Takes a point of the box.
+    fn step_point<'py>(
+        &mut self,
+        py: Python<'py>,
+        action: PyReadonlyArray1<'py, f32>,
+        seen: PyReadwriteArrayDyn<'py, f32>,
+    ) -> PyResult<(f64, bool, bool, Bound<'py, PyDict>)> {
+        let point = Taken::Point(action.as_slice()?.to_vec());
+        self.advance(py, point, seen)
+    }
+
+    /// What each discrete action would cost now, and the density.
+    fn assess<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, f64) {
+        let assessment = self.risk.assess(&self.scene);
+        (PyArray1::from_slice(py, &assessment.costs), assessment.density)
+    }
+
+    /// The same for points of the box, one after the other.
+    fn assess_points<'py>(
+        &mut self,
+        py: Python<'py>,
+        points: PyReadonlyArray1<'py, f32>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
+        let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
+        let points = points.as_slice()?.chunks_exact(dimension).map(Action::Point);
+        let assessment = self.risk.assess_each(&self.scene, points);
+        Ok((PyArray1::from_slice(py, &assessment.costs), assessment.density))
+    }
+
+    /// A picture of the surroundings of the ego, as pixels.
+    fn picture<'py>(
+        &self,
+        py: Python<'py>,
+        size: (u32, u32),
+        scaling: f64,
+        centering: (f64, f64),
+    ) -> PyResult<Bound<'py, PyArray3<u8>>> {
+        let view = View { size, scaling, centering };
+        let pixels = picture::paint(&self.world, &view).map_err(value_error)?;
+        let (width, height) = size;
+        PyArray1::from_vec(py, pixels).reshape([height as usize, width as usize, 3])
+    }
+
+    /// The surroundings of the ego, as text.
+    fn text(&self) -> String {
+        picture::write(&self.world)
+    }
+
+    /// What is needed to make the same world again: the words of its generator, and the actions.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<([u64; 5], Vec<Py<PyAny>>)> {
+        let taken = self.taken.iter().map(|taken| match taken {
+            Taken::Index(index) => Ok(index.into_pyobject(py)?.into_any().unbind()),
+            Taken::Point(point) => Ok(PyArray1::from_slice(py, point).into_any().unbind()),
+        });
+        Ok((self.origin.words(), taken.collect::<PyResult<_>>()?))
+    }
+
+    /// Makes the world of a [`World::state`].
+    fn restore(&mut self, words: [u64; 5], taken: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        let mut seen = vec![0.0; self.task.observer.len()];
+        let mut world = self.world.clone();
+        let origin = Generator::from_words(words);
+        world.reset_from(origin.clone(), &mut seen);
+        let mut actions = Vec::new();
+        for action in taken {
+            let action = match action.extract::<usize>() {
+                Ok(index) => Taken::Index(index),
+                Err(_) => Taken::Point(
+                    action.extract::<PyReadonlyArray1<'_, f32>>()?.as_slice()?.to_vec(),
+                ),
+            };
+            world.step(action.action(), &mut seen).map_err(value_error)?;
+            actions.push(action);
+        }
+        (self.world, self.origin, self.taken) = (world, origin, actions);
+        self.scene.observe(&self.world);
+        Ok(())
+    }
+
+    /// A copy that goes its own way.
+    fn copy(&self) -> World {
+        self.clone()
+    }
+}
+
+impl World {
+    fn advance<'py>(
+        &mut self,
+        py: Python<'py>,
+        action: Taken,
+        mut seen: PyReadwriteArrayDyn<'py, f32>,
+    ) -> PyResult<(f64, bool, bool, Bound<'py, PyDict>)> {
+        let seen = room(&self.task, &mut seen)?;
+        let step = self.world.step(action.action(), seen).map_err(value_error)?;
+        self.scene.observe(&self.world);
+        let cost = observed_cost(&self.risk, &self.world, &self.scene, &step);
+        let info = self.info(py, cost)?;
+        info.set_item(
+            "action",
+            match &action {
+                Taken::Index(index) => index.into_pyobject(py)?.into_any(),
+                Taken::Point(point) => PyArray1::from_slice(py, point).into_any(),
+            },
+        )?;
+        let rewards = PyDict::new(py);
+        for (name, value) in step.reward.terms() {
+            rewards.set_item(name, value)?;
+        }
+        info.set_item("rewards", rewards)?;
+        self.taken.push(action);
+        Ok((step.reward.total, step.terminated, step.truncated, info))
+    }
+
+    fn info<'py>(&self, py: Python<'py>, cost: f64) -> PyResult<Bound<'py, PyDict>> {
+        let info = PyDict::new(py);
+        info.set_item("speed", self.world.ego().speed)?;
+        info.set_item("crashed", self.world.ego().crashed)?;
+        info.set_item("cost", cost)?;
+        Ok(info)
+    }
+}
+
+/// What a step turned out to cost: the proximity of the moment after it, and 1 for an episode that
+/// ended off the road.
+pub(crate) fn observed_cost(
+    risk: &RiskModel,
+    world: &cpss_highway::World,
+    scene: &Scene,
+    step: &Step,
+) -> f64 {
+    if step.terminated && !world.ego().on_road(&world.task().network) {
+        return 1.0;
+    }
+    risk.realised_cost(scene)
+}
+
+/// The caller's buffer for an observation, if it fits.
+fn room<'a>(
+    task: &cpss_highway::Task,
+    seen: &'a mut PyReadwriteArrayDyn<'_, f32>,
+) -> PyResult<&'a mut [f32]> {
+    let seen = seen.as_slice_mut()?;
+    let wanted = task.observer.len();
+    if seen.len() != wanted {
+        return Err(value_error(format!(
+            "the buffer for the observation holds {} numbers, but {wanted} are needed",
+            seen.len()
+        )));
+    }
+    Ok(seen)
+}

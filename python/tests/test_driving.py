@@ -1,0 +1,144 @@
+"""Contract: around highway-env's own environments the shield sees, predicts, decides and charges what it does
+in our world; and both do what the laboratory's records say."""
+
+import gymnasium as gym
+import highway_env  # noqa: F401  (registers the ids of the original, in fresh processes too)
+import numpy as np
+import pytest
+
+import cpss
+from cpss.shield import KEYS
+
+TASKS = ["merge-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "merge-v1", "intersection-v2", "racetrack-v1"]
+
+
+def drive_both(task, config, steps):
+    """The same random proposals in both worlds; returns how often the shield stepped in."""
+    # At the crossing costs come from rehearsing it, cars near standstill and all, whose steering makes much of
+    # the last bits of their poses.
+    rehearsed = 1e-3 if task.startswith("intersection") else 1e-6
+    ours = cpss.ShieldWrapper(gym.make(f"cpss/{task}", config=config))
+    theirs = cpss.ShieldWrapper(gym.make(task, config=config or None, disable_env_checker=True))
+    refused = 0
+    for seed in (1, 2):
+        (_, mine), (_, upstream) = ours.reset(seed=seed), theirs.reset(seed=seed)
+        assert mine["cost"] == pytest.approx(upstream["cost"], abs=1e-6)
+        ours.action_space.seed(seed)
+        for _ in range(steps):
+            action = ours.action_space.sample()
+            *mine, info = ours.step(action)
+            *upstream, their_info = theirs.step(action)
+            np.testing.assert_allclose(mine[0], upstream[0], atol=1e-6)
+            assert mine[1:] == pytest.approx(upstream[1:], abs=1e-6)
+            assert info["cost"] == pytest.approx(their_info["cost"], abs=1e-6)
+            for key in KEYS:
+                one, other = info["shield"][key], their_info["shield"][key]
+                assert one == other if isinstance(one, str) else one == pytest.approx(other, abs=rehearsed), key
+            refused += info["shield"]["verdict"] != "admit"
+            if mine[2] or mine[3]:
+                break
+    return refused
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_original_is_shielded_as_ours_is(task, fresh_process):
+    steps = 60 if task.startswith("racetrack") else 12
+    config = {"vehicles_density": 2} if task.startswith("highway") else {}
+    assert fresh_process(drive_both, task, config, steps) > 0, "nothing was refused: nothing was tested"
+
+
+def test_other_actions_than_the_default_ones(fresh_process):
+    fresh_process(drive_both, "racetrack-v0", cpss.policy_config("racetrack-v0"), 25)
+    pedals = {"action": {"type": "ContinuousAction"}, "vehicles_count": 10}
+    fresh_process(drive_both, "highway-fast-v0", pedals, 6)
+
+
+class Mended(gym.Wrapper):
+    """highway-env with something broken while it is looked at, and mended before it runs."""
+
+    def __init__(self, mend):
+        super().__init__(gym.make("merge-v0", disable_env_checker=True))
+        self._mend = mend
+
+    def step(self, action):
+        self._mend(self.unwrapped)
+        return self.env.step(action)
+
+
+def test_a_scene_that_cannot_be_read_is_refused():
+    def mend(env):
+        env.vehicle.target_lane_index = ("a", "b", 1)
+
+    env = cpss.ShieldWrapper(Mended(mend))
+    env.reset(seed=0)
+    env.unwrapped.vehicle.target_lane_index = ("nowhere", "b", 0)
+    shield = env.step(3)[4]["shield"]
+    assert shield["verdict"] == "infeasible" and "nowhere" in shield["reason"]
+    assert shield["executed_action"] == 4, "the task's last resort is to slow down"
+    assert env.step(3)[4]["shield"]["reason"] == ""
+
+
+def test_a_scene_with_a_number_that_is_none_is_refused():
+    def mend(env):
+        env.road.vehicles[-1].speed = 20.0
+
+    env = cpss.ShieldWrapper(Mended(mend))
+    env.reset(seed=0)
+    env.unwrapped.road.vehicles[-1].speed = np.nan
+    shield = env.step(3)[4]["shield"]
+    assert shield["verdict"] == "infeasible" and shield["threshold"] == 0.0
+    assert env.step(3)[4]["shield"]["verdict"] == "admit"
+
+
+def test_unknown_environments_are_refused_in_words():
+    with pytest.raises(ValueError, match="not for CartPoleEnv"):
+        cpss.ShieldWrapper(gym.make("CartPole-v1"))
+    with pytest.raises(ValueError, match="no task `parking-v0`"):
+        cpss.ShieldWrapper(gym.make("parking-v0", disable_env_checker=True), last_resort=[0, 0])
+
+
+def test_a_wrapper_that_changes_actions_belongs_around_the_shield():
+    fewer = gym.wrappers.TransformAction(gym.make("cpss/merge-v0"), lambda action: 2 * action, gym.spaces.Discrete(2))
+    with pytest.raises(ValueError, match="put it around the shield"):
+        cpss.ShieldWrapper(fewer)
+
+
+def test_an_original_that_was_not_made_by_gymnasium_is_known_by_its_class():
+    from highway_env.envs.merge_env import MergeEnv
+
+    env = cpss.ShieldWrapper(MergeEnv())
+    env.reset(seed=0)
+    assert env.step(3)[4]["shield"]["verdict"] == "admit"
+
+
+def test_the_original_may_change_its_config_at_a_reset():
+    env = cpss.ShieldWrapper(gym.make("highway-fast-v0", disable_env_checker=True))
+    env.reset(seed=0)
+    env.step(1)
+    env.reset(seed=0, options={"config": {"lanes_count": 5}})
+    assert env.step(1)[4]["shield"]["reason"] == ""
+
+
+@pytest.mark.parametrize("task", ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"])
+@pytest.mark.parametrize("arm", ["cpss", "dqn"])
+def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
+    """What `cpss run` records of an episode is what the wrapper does in it, number for number."""
+    plan = {"tasks": [task], "regimes": ["stationary"], "arms": [arm], "policies": [1], "episodes": 2, "frontier": []}
+    [record] = cpss.sweep(plan, tmp_path)
+    policy = cpss.load_policy(task, seed=1)
+    env = gym.make(f"cpss/{task}", config=policy.config, disable_env_checker=True)
+    env = cpss.ShieldWrapper(env, preferences=policy, mode="shadow" if arm == "dqn" else "enforce")
+    for episode in record["episodes"]:
+        observation, info = env.reset(seed=episode["seed"])
+        total, refused, close, over = 0.0, 0, 0, False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
+            total += reward
+            refused += info["shield"]["verdict"] != "admit"
+            close += info["cost"] > 0
+            over = terminated or truncated
+        certificate = env.certificate()
+        assert total == episode["episode_return"]
+        assert (refused, close, info["crashed"]) == (episode["interventions"], episode["close_steps"], episode["crashed"])
+        assert (certificate["steps"], certificate["infeasible"]) == (episode["steps"], episode["infeasible"])
+        assert certificate["spent"] / certificate["budget"] == episode["budget_used"]

@@ -1,0 +1,352 @@
+"""Contract: the shield goes around any environment, fails closed, settles each decision once, renews its
+ledger at resets alone, and in shadow mode never acts."""
+
+import copy
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import cpss
+from cpss.shield import KEYS
+
+
+def leaning(env, observation):
+    """CartPole: pushing left (0) tips the pole to the right, and the other way round."""
+    lean = observation[2] + 0.5 * observation[3]
+    return [min(1, max(0, lean) * 4), min(1, max(0, -lean) * 4)]
+
+
+def cartpole(cost=leaning, **kwargs):
+    arguments = {"budget": 5.0, "horizon": 500, **kwargs}
+    return cpss.ShieldWrapper(gym.make("CartPole-v1"), cost=cost, **arguments)
+
+
+def assert_constant_form(info, action_type):
+    shield = info["shield"]
+    assert tuple(shield) == KEYS
+    assert type(shield["verdict"]) is str and type(shield["reason"]) is str
+    assert type(shield["proposed_action"]) is action_type and type(shield["executed_action"]) is action_type
+    for key in KEYS[4:]:
+        assert type(shield[key]) is float, key
+
+
+def test_a_policy_that_would_fall_stays_up():
+    steps = {}
+    for mode in ("enforce", "shadow"):
+        env = cartpole(mode=mode)
+        env.reset(seed=1)
+        steps[mode], over = 0, False
+        while not over and steps[mode] < 200:
+            _, _, terminated, truncated, info = env.step(0)
+            steps[mode] += 1
+            over = terminated or truncated
+            if mode == "shadow":
+                assert info["shield"]["executed_action"] == info["shield"]["proposed_action"] == 0
+    assert steps["shadow"] < 15 and steps["enforce"] > 3 * steps["shadow"]
+
+
+def test_a_shadow_is_the_bare_environment():
+    bare, shadow = gym.make("CartPole-v1"), cartpole(mode="shadow", cost=lambda env, obs: [1.0, 1.0])
+    bare.reset(seed=3), shadow.reset(seed=3)
+    verdicts = set()
+    for action in (0, 1, 1, 0, 1, 1, 1):
+        mine, theirs = shadow.step(action), bare.step(action)
+        assert (mine[0] == theirs[0]).all() and mine[1:4] == theirs[1:4]
+        verdicts.add(mine[4]["shield"]["verdict"])
+    assert verdicts == {"infeasible"}
+
+
+def test_info_has_the_same_keys_and_types_on_every_step():
+    env = cartpole()
+    assert_constant_form(env.reset(seed=0)[1], int)
+    for action in (0, np.int64(0), 0, 1):
+        assert_constant_form(env.step(action)[4], int)
+    box = pendulum()
+    assert_constant_form(box.reset(seed=0)[1], np.ndarray)
+    assert_constant_form(box.step([0.5])[4], np.ndarray)
+    driving = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+    assert_constant_form(driving.reset(seed=0)[1], int)
+    assert_constant_form(driving.step(3)[4], int)
+
+
+@pytest.mark.parametrize(
+    "cost, word",
+    [
+        (lambda env, obs: 1 / 0, "ZeroDivisionError"),
+        (lambda env, obs: [0.0, 0.0, 0.0], "there are 2 actions"),
+        (lambda env, obs: 0.0, "there are 2 actions"),
+        (lambda env, obs: None, "there are 2 actions"),
+        (lambda env, obs: ["low", "high"], "could not convert"),
+        (lambda env, obs: [[0.0, 0.0]], "there are 2 actions"),
+        (lambda env, obs: [np.nan, np.nan], "unusable-cost"),
+        (lambda env, obs: [-1.0, np.inf], "unusable-cost"),
+        (lambda env: [0.0, 0.0], "TypeError"),
+    ],
+)
+def test_a_cost_function_that_fails_admits_nothing(cost, word):
+    for proposal, resort in ((0, 1), (1, 0)):
+        env = cartpole(cost, last_resort=resort)
+        env.reset(seed=0)
+        shield = env.step(proposal)[4]["shield"]
+        assert shield["verdict"] == "infeasible" and shield["executed_action"] == resort
+        assert shield["reason"].startswith("unusable-cost") and word in shield["reason"]
+
+
+def test_one_bad_cost_refuses_one_action():
+    env = cartpole(lambda env, obs: [np.nan, 0.0])
+    env.reset(seed=0)
+    shield = env.step(0)[4]["shield"]
+    assert (shield["verdict"], shield["reason"], shield["executed_action"]) == ("replace", "unusable-cost", 1)
+    assert env.step(1)[4]["shield"]["verdict"] == "admit"
+
+
+@pytest.mark.parametrize("context", [lambda env, obs: 1 / 0, lambda env, obs: np.nan, lambda env, obs: None, lambda env, obs: -1])
+def test_a_context_that_fails_leaves_only_what_is_free(context):
+    env = cartpole(lambda env, obs: [0.0, 0.001], context=context)
+    env.reset(seed=0)
+    shield = env.step(1)[4]["shield"]
+    assert shield["threshold"] == 0.0 and shield["executed_action"] == 0
+    assert shield["reason"].startswith("unusable-context")
+
+
+def test_an_observed_cost_that_fails_is_charged_in_full():
+    env = cartpole(lambda env, obs: [0.0, 0.0], observed=lambda env, obs, terminated, info: 1 / 0)
+    env.reset(seed=0)
+    shield = env.step(0)[4]["shield"]
+    assert shield["remaining"] == 4.0 and "ZeroDivisionError" in shield["reason"]
+    assert env.certificate()["unusable_observations"] == 1
+
+
+def test_what_is_observed_is_charged_and_the_closing_step_too():
+    observed = lambda env, obs, terminated, info: 1.0 if terminated else 0.25  # noqa: E731
+    env = cartpole(lambda env, obs: [0.0, 0.0], budget=50.0, observed=observed)
+    env.reset(seed=0)
+    over, steps = False, 0
+    while not over:
+        _, _, over, _, info = env.step(0)
+        steps += 1
+    assert info["shield"]["remaining"] == 50.0 - 0.25 * (steps - 1) - 1.0
+    certificate = env.certificate()
+    assert certificate["steps"] == steps and certificate["mispredicted"] == steps
+    assert certificate["envelope_held"]
+
+
+def test_without_an_observation_the_prediction_is_charged_and_info_cost_comes_first():
+    env = cartpole(lambda env, obs: [0.004, 0.002])
+    env.reset(seed=0)
+    _, _, _, _, info = env.step(0)
+    assert info["shield"]["remaining"] == 5.0 - 0.004 and info["cost"] == 0.004
+
+    class Costly(gym.Wrapper):
+        def step(self, action):
+            *step, info = self.env.step(action)
+            return (*step, {**info, "cost": 0.5})
+
+    env = cpss.ShieldWrapper(Costly(gym.make("CartPole-v1")), 5.0, 500, cost=lambda env, obs: [0.0, 0.0])
+    env.reset(seed=0)
+    assert env.step(0)[4]["shield"]["remaining"] == 4.5
+
+
+def test_the_ledger_is_renewed_by_resets_alone():
+    env = cartpole(lambda env, obs: [0.004, 0.004])
+    env.reset(seed=0)
+    left = [env.step(action)[4]["shield"]["remaining"] for action in (0, 1, 0, 1)]
+    assert left == sorted(left, reverse=True) and len(set(left)) == 4
+    _, info = env.reset(seed=1)
+    assert info["shield"]["remaining"] == 5.0 and info["shield"]["verdict"] == "reset"
+    assert env.certificate()["steps"] == 0
+
+
+def test_a_step_that_raises_is_charged_as_the_worst_and_needs_a_reset():
+    class Broken(gym.Wrapper):
+        def step(self, action):
+            raise OSError("the cable is out")
+
+    env = cpss.ShieldWrapper(Broken(gym.make("CartPole-v1")), 5.0, 500, cost=lambda env, obs: [0.0, 0.0])
+    env.reset(seed=0)
+    with pytest.raises(OSError, match="cable"):
+        env.step(0)
+    assert (env.certificate()["steps"], env.certificate()["spent"]) == (1, 1.0)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(0)
+
+
+def test_after_an_episode_nothing_runs_until_a_reset():
+    env = cartpole(lambda env, obs: [0.0, 0.0], budget=50.0)
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(0)
+    steps = env.certificate()["steps"]
+    for call in (lambda: env.step(0), env.action_masks):
+        with pytest.raises(gym.error.ResetNeeded):
+            call()
+    assert env.certificate()["steps"] == steps
+    # A wrapper that resets by itself hides where an episode ends, so it goes around the shield.
+    around = gym.wrappers.Autoreset(cartpole(lambda env, obs: [0.0, 0.0], budget=50.0))
+    around.reset(seed=0)
+    verdicts = [around.step(0)[4]["shield"]["verdict"] for _ in range(30)]
+    assert "reset" in verdicts
+
+
+def test_costs_are_asked_for_once_per_step():
+    asked = []
+    env = cartpole(lambda env, obs: asked.append(1) or [0.0, 0.9])
+    env.reset(seed=0)
+    assert env.action_masks().tolist() == env.action_masks().tolist() == [True, False]
+    env.step(0)
+    assert len(asked) == 1
+    env.step(0)
+    assert len(asked) == 2
+
+
+def test_masks_leave_the_least_risky_action():
+    for mode in ("enforce", "shadow"):
+        env = cartpole(lambda env, obs: [0.9, 0.8], mode=mode)
+        env.reset(seed=0)
+        assert env.action_masks().tolist() == [False, True]
+    blind = cartpole(lambda env, obs: 1 / 0, last_resort=1)
+    blind.reset(seed=0)
+    assert blind.action_masks().tolist() == [False, True]
+
+
+def test_preferences_choose_among_what_is_admissible():
+    costs = lambda env, obs: [0.9, 0.9, 0.01, 0.0, 0.01]  # noqa: E731
+    likes = lambda env, obs: [9, 8, 7, 1, 5]  # noqa: E731
+    for fallback, preferences, wanted in (
+        ("best-admissible", likes, 2), ("min-risk", likes, 3), ("best-admissible", None, 3),
+        ("best-admissible", lambda env, obs: 1 / 0, 3), ("best-admissible", lambda env, obs: [1.0], 3),
+    ):  # fmt: skip
+        env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"), 5.0, 20, cost=costs, fallback=fallback, preferences=preferences)
+        env.reset(seed=0)
+        assert env.step(0)[4]["shield"]["executed_action"] == wanted
+
+
+def pendulum(cost=None, **kwargs):
+    """Torques above 0.7 are called dangerous."""
+    cost = cost or (lambda env, obs, candidates: (candidates[:, 0] > 0.7) * 0.8)
+    return cpss.ShieldWrapper(gym.make("Pendulum-v1"), budget=2.0, horizon=200, cost=cost, **kwargs)
+
+
+def test_a_box_is_shielded_by_candidates():
+    env = pendulum()
+    env.reset(seed=0)
+    shield = env.step(np.array([1.9], np.float32))[4]["shield"]
+    assert shield["verdict"] == "replace" and 0.4 < shield["executed_action"][0] <= 0.7
+    shield = env.step([0.3])[4]["shield"]
+    assert shield["verdict"] == "admit" and shield["executed_action"] == np.float32(0.3)
+    shadow = pendulum(mode="shadow")
+    shadow.reset(seed=0)
+    shield = shadow.step([1.9])[4]["shield"]
+    assert shield["verdict"] == "replace" and shield["executed_action"] == np.float32(1.9)
+    assert shadow.step([50.0])[4]["shield"]["executed_action"] == 50.0, "not even clamped"
+
+
+def test_a_box_fails_closed():
+    for cost in (lambda env, obs, candidates: 1 / 0, lambda env, obs, candidates: [0.0], lambda env, obs: [0.0] * 32):
+        env = pendulum(cost, last_resort=[-2.0])
+        env.reset(seed=0)
+        shield = env.step([1.0])[4]["shield"]
+        assert shield["verdict"] == "infeasible" and shield["executed_action"] == -2.0
+    for wrong in ([np.nan], [0.1, 0.2], "left", [np.inf]):
+        with pytest.raises(ValueError, match="action"):
+            env.step(wrong)
+    assert env.certificate()["steps"] == 1
+    # Beyond the bounds is clamped before it is judged, and what was judged is what runs.
+    calm = pendulum(lambda env, obs, candidates: candidates[:, 0] * 0)
+    calm.reset(seed=0)
+    assert calm.step([50.0])[4]["shield"]["executed_action"] == 2.0
+
+
+def test_wrong_arguments_are_named():
+    env = gym.make("CartPole-v1")
+    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
+    for arguments, word in [
+        ({}, "cost='driving' is for"),
+        ({"cost": "walking"}, "'walking'"),
+        ({"cost": free}, "`budget` is missing"),
+        ({"cost": free, "budget": 1.0}, "`horizon` is missing"),
+        ({"cost": free, "budget": -1.0, "horizon": 5}, "`budget` is out of range: -1"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "mode": "off"}, "\"off\""),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "fallback": "any"}, "\"any\""),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "tau_cap": 1.0}, "tau_cap"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "gain": "loud"}, "\"loud\""),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "bugdet": 1.0}, "`bugdet`"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "context": 3}, "`context`"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "preferences": 3}, "`preferences`"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "last_resort": 2}, "has to be from 0 to 1"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            cpss.ShieldWrapper(env, **arguments)
+    with pytest.raises(ValueError, match="bounded"):
+        box = gym.spaces.Box(-np.inf, np.inf, (1,))
+        cpss.ShieldWrapper(gym.wrappers.TransformAction(gym.make("Pendulum-v1"), lambda a: a, box), 1.0, 5, cost=free)
+    wrapped = cartpole()
+    with pytest.raises(gym.error.ResetNeeded):
+        wrapped.step(0)
+    wrapped.reset(seed=0)
+    for action in (2, -1, 0.5, None):
+        with pytest.raises(ValueError, match="action"):
+            wrapped.step(action)
+    assert wrapped.certificate()["steps"] == 0
+
+
+def test_actions_that_do_not_start_at_zero():
+    class Shifted(gym.Env):
+        observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(3, start=-1)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            return np.full(1, action, np.float32), 0.0, False, False, {}
+
+    env = cpss.ShieldWrapper(Shifted(), 1.0, 10, cost=lambda env, obs: [0.9, 0.9, 0.0], last_resort=-1)
+    env.reset(seed=0)
+    observation, _, _, _, info = env.step(-1)
+    assert observation[0] == 1.0
+    assert (info["shield"]["proposed_action"], info["shield"]["executed_action"]) == (-1, 1)
+
+
+def test_after_the_horizon_only_what_is_free_runs():
+    env = cartpole(lambda env, obs: [0.0, 0.001], horizon=3)
+    env.reset(seed=0)
+    reasons = [env.step(1)[4]["shield"]["reason"] for _ in range(5)]
+    assert reasons == ["", "", "", "horizon-closed", "horizon-closed"]
+
+
+def test_copies_have_ledgers_of_their_own():
+    env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+    env.reset(seed=2)
+    env.step(3)
+    branch = copy.deepcopy(env)
+    assert branch.certificate() == env.certificate()
+    for _ in range(3):
+        mine, other = env.step(3), branch.step(3)
+        assert (mine[0] == other[0]).all() and mine[4]["shield"] == other[4]["shield"]
+    branch.step(3)
+    assert branch.certificate()["steps"] == env.certificate()["steps"] + 1
+    sent = pickle.loads(pickle.dumps(env))
+    with pytest.raises(gym.error.ResetNeeded):
+        sent.step(3)
+    assert (sent.reset(seed=2)[0] == env.reset(seed=2)[0]).all()
+
+
+def test_the_wrapper_is_told_in_the_spec_and_runs_in_other_processes():
+    def make():
+        import gymnasium as gym
+
+        import cpss
+
+        return cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+
+    assert make().spec.additional_wrappers[-1].name == "ShieldWrapper"
+    envs = gym.vector.AsyncVectorEnv([make] * 2)
+    try:
+        envs.reset(seed=0)
+        infos = envs.step([3, 3])[4]
+        assert infos["shield"]["verdict"].tolist() == ["admit", "admit"]
+    finally:
+        envs.close()

@@ -1,0 +1,132 @@
+"""Contract: a sweep does the work of `cpss run`, and its bytes do not depend on who did it: one machine, many
+threads, or Ray's workers, of which one may be killed."""
+
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import pytest
+
+import cpss
+
+PLAN = {
+    "tasks": ["merge-v0", "intersection-v0"],
+    "regimes": ["stationary", "high"],
+    "arms": ["dqn", "cpss"],
+    "policies": [0, 1],
+    "episodes": 6,
+    "frontier": [],
+}
+
+
+def bytes_below(folder):
+    files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The plan, done by one thread of one machine."""
+    out = tmp_path_factory.mktemp("alone")
+    records = cpss.sweep(PLAN, out, threads=1)
+    return records, bytes_below(out)
+
+
+def test_a_plan_may_be_a_file(alone, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text("".join(f"{key} = {value!r}\n" for key, value in PLAN.items()))
+    assert cpss.sweep(plan, tmp_path / "out") == alone[0]
+    made = bytes_below(tmp_path / "out")
+    # Only the report differs: it says by which command it is made again.
+    assert {name for name in made if made[name] != alone[1][name]} == {"report.html"}
+    assert f"cpss reproduce --plan {plan}".encode() in made["report.html"]
+
+
+@pytest.fixture(scope="module")
+def local_ray():
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    yield ray
+    ray.shutdown()
+
+
+def test_a_sweep_has_records_and_tables(alone):
+    records, files = alone
+    assert len(records) == 16 and all(len(record["episodes"]) == 6 for record in records)
+    assert sum(name.startswith("records/") for name in files) == 16
+    assert any(name.endswith(".md") for name in files) and any(name.endswith(".svg") for name in files)
+
+
+def test_threads_change_no_byte_and_what_is_done_is_not_done_again(alone, tmp_path):
+    assert cpss.sweep(PLAN, tmp_path / "out", threads=2) == alone[0]
+    assert bytes_below(tmp_path / "out") == alone[1]
+    record = next((tmp_path / "out" / "records").glob("merge-v0_high_cpss_0_*.json"))
+    others = {path: path.stat().st_mtime_ns for path in record.parent.iterdir() if path != record}
+    record.write_bytes(record.read_bytes()[:-40])
+    cpss.sweep(PLAN, tmp_path / "out")
+    assert bytes_below(tmp_path / "out") == alone[1]
+    assert {path: path.stat().st_mtime_ns for path in others} == others
+
+
+def test_ray_changes_no_byte(alone, local_ray, tmp_path):
+    assert cpss.sweep(PLAN, tmp_path, engine="ray") == alone[0]
+    assert bytes_below(tmp_path) == alone[1]
+
+
+def busy_workers():
+    """Processes of our own Ray that are doing a unit, by what they call themselves."""
+    busy = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                title = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if title.startswith(b"ray::_native_run"):
+                busy.append(int(entry.name))
+    return busy
+
+
+def test_a_killed_worker_loses_nothing(local_ray, tmp_path):
+    plan = {**PLAN, "tasks": ["merge-v0"], "regimes": ["stationary"], "policies": [0, 1], "episodes": 500}
+    wanted = cpss.sweep(plan, tmp_path / "alone")
+    killed = []
+
+    def kill_one():
+        deadline = time.monotonic() + 60
+        while not killed and time.monotonic() < deadline:
+            for worker in busy_workers()[:1]:
+                os.kill(worker, signal.SIGKILL)
+                killed.append(worker)
+            time.sleep(0.002)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    got = cpss.sweep(plan, tmp_path / "ray", engine="ray")
+    killer.join()
+    assert killed, "no worker was caught at work: nothing was tested"
+    assert got == wanted and bytes_below(tmp_path / "ray") == bytes_below(tmp_path / "alone")
+
+
+def test_mistakes_are_named(tmp_path):
+    for plan, word in [
+        ({**PLAN, "task": ["merge-v0"]}, "task"),
+        ({**PLAN, "tasks": ["parking-v0"]}, "parking-v0"),
+        ({**PLAN, "regimes": ["wild"]}, "wild"),
+        ({**PLAN, "arms": ["shield"]}, "shield"),
+        (tmp_path / "absent.toml", "absent.toml"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            cpss.sweep(plan, tmp_path)
+    with pytest.raises(ValueError, match="'slurm'"):
+        cpss.sweep(PLAN, tmp_path, engine="slurm")
+    with pytest.raises(ValueError, match="threads"):
+        cpss.sweep(PLAN, tmp_path, threads=0)
+
+
+def test_a_unit_that_fails_fails_the_sweep(local_ray, tmp_path):
+    with pytest.raises(Exception, match="builtin:9|policy"):
+        cpss.sweep({**PLAN, "policies": [9]}, tmp_path, engine="ray")

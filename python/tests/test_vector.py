@@ -1,0 +1,228 @@
+"""Contract: a native batch behaves as Gymnasium's own vector environments around the same environments, in
+all three autoreset modes, for any number of threads."""
+
+import threading
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import cpss
+from conftest import SHORT
+
+COUNT = 5
+KEYS = ("cost", "speed", "crashed")
+
+
+def reference(mode, task="highway-v0", config=SHORT):
+    return SyncVectorEnv([lambda: cpss.DrivingEnv(task, config=config)] * COUNT, autoreset_mode=mode)
+
+
+def assert_same_infos(ours, theirs):
+    for key in (*KEYS, *(f"_{key}" for key in KEYS)):
+        np.testing.assert_array_equal(ours[key], theirs[key], err_msg=key)
+    assert ("final_obs" in ours) == ("final_obs" in theirs)
+    if "final_obs" in ours:
+        np.testing.assert_array_equal(ours["_final_obs"], theirs["_final_obs"])
+        for mine, other in zip(ours["final_obs"], theirs["final_obs"]):
+            np.testing.assert_array_equal(mine, other)
+        assert_same_infos(ours["final_info"], theirs["final_info"])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_autoreset_is_gymnasiums(mode, threads):
+    ours = cpss.make_vec("highway-v0", COUNT, config=SHORT, autoreset_mode=mode, num_threads=threads)
+    theirs = reference(mode)
+    assert ours.observation_space == theirs.observation_space and ours.action_space == theirs.action_space
+    assert ours.metadata["autoreset_mode"] is mode
+    random, ends = np.random.default_rng(0), 0
+    (mine, infos), (other, their_infos) = ours.reset(seed=9), theirs.reset(seed=9)
+    np.testing.assert_array_equal(mine, other)
+    assert_same_infos(infos, their_infos)
+    for _ in range(30):
+        actions = random.integers(0, 5, COUNT)
+        mine, other = ours.step(actions), theirs.step(actions)
+        for name, one, two in zip(("obs", "reward", "terminated", "truncated"), mine, other):
+            np.testing.assert_array_equal(one, two, err_msg=name)
+            assert one.dtype == two.dtype
+        assert_same_infos(mine[4], other[4])
+        ends += int((mine[2] | mine[3]).sum())
+    assert ends > COUNT, "no episode ended: nothing was tested"
+
+
+def test_disabled_is_gymnasiums():
+    mode = AutoresetMode.DISABLED
+    ours, theirs = cpss.make_vec("highway-v0", COUNT, config=SHORT, autoreset_mode=mode), reference(mode)
+    ours.reset(seed=1), theirs.reset(seed=1)
+    for _ in range(12):
+        actions = np.full(COUNT, 3)
+        mine, other = ours.step(actions), theirs.step(actions)
+        ended = mine[2] | mine[3]
+        if ended.any():
+            with pytest.raises(ValueError, match="has ended: reset it"):
+                ours.step(actions)
+            options = {"reset_mask": ended}
+            (one, infos), (two, their_infos) = ours.reset(options=dict(options)), theirs.reset(options=dict(options))
+            np.testing.assert_array_equal(one, two)
+            for key in KEYS:
+                np.testing.assert_array_equal(infos[key], their_infos[key])
+                np.testing.assert_array_equal(infos[f"_{key}"], their_infos[f"_{key}"])
+
+
+def test_some_are_reset_and_the_others_see_what_they_saw():
+    mode = AutoresetMode.DISABLED
+    ours, theirs = cpss.make_vec("highway-v0", COUNT, autoreset_mode=mode), reference(mode, config={})
+    ours.reset(seed=1), theirs.reset(seed=1)
+    kept = []
+    for place in range(COUNT):
+        actions = np.full(COUNT, 1)
+        # Kept, or else the memory of what was seen is used again, and holds it still.
+        kept.append((ours.step(actions), theirs.step(actions)))
+        seeds, mask = [None] * COUNT, np.arange(COUNT) == place
+        seeds[place] = 77
+        (one, infos), (two, their_infos) = (envs.reset(seed=seeds, options={"reset_mask": mask.copy()}) for envs in (ours, theirs))
+        np.testing.assert_array_equal(one, two)
+        assert infos["_cost"].tolist() == mask.tolist() == their_infos["_cost"].tolist()
+        one[...] = np.nan  # what was returned belongs to whoever got it
+    np.testing.assert_array_equal(ours.step(actions)[0], theirs.step(actions)[0])
+
+
+def test_gymnasium_makes_it_and_seeds_are_per_environment():
+    envs = gym.make_vec("cpss/merge-v0", num_envs=3, autoreset_mode="SameStep", config={"merging_speed_reward": -1})
+    assert type(envs) is cpss.DrivingVectorEnv and envs.spec.id == "cpss/merge-v0"
+    first, _ = envs.reset(seed=[4, 9, None])
+    assert (first[0] == gym.make("cpss/merge-v0").reset(seed=4)[0]).all()
+    assert (envs.reset(seed=8)[0][1] == gym.make("cpss/merge-v0").reset(seed=9)[0]).all()
+    assert (envs.reset()[0] != first).any()
+
+
+def test_returned_arrays_are_never_written_again():
+    envs = cpss.make_vec("merge-v0", 2, num_threads=1)
+    kept = [envs.reset(seed=0)[0]] + [envs.step([1, 1])[0] for _ in range(3)]
+    values = [array.copy() for array in kept]
+    for _ in range(5):
+        envs.step([3, 3])
+    assert all((array == value).all() for array, value in zip(kept, values))
+
+
+def test_results_do_not_depend_on_threads():
+    def play(threads):
+        envs = cpss.make_vec("merge-v0", 16, num_threads=threads, shield=True)
+        envs.reset(seed=0)
+        random = np.random.default_rng(1)
+        return [envs.step(random.integers(0, 5, 16)) for _ in range(25)]
+
+    for one, other in zip(play(1), play(2)):
+        for mine, theirs in zip(one[:4], other[:4]):
+            np.testing.assert_array_equal(mine, theirs)
+        for key, value in one[4]["shield"].items():
+            np.testing.assert_array_equal(value, other[4]["shield"][key])
+
+
+def test_continuous_actions_come_as_points():
+    envs = cpss.make_vec("racetrack-v0", 3, num_threads=2)
+    envs.reset(seed=2)
+    single = gym.make("cpss/racetrack-v0")
+    single.reset(seed=3)
+    actions = np.array([[0.1], [-0.2], [0.0]])
+    assert (envs.step(actions)[0][1] == single.step(np.array([-0.2], np.float32))[0]).all()
+    for wrong in (np.array([0.1, 0.2, 0.3]), [["a"], ["b"], ["c"]], np.full((3, 1), np.nan)):
+        with pytest.raises(ValueError, match="action"):
+            envs.step(wrong)
+
+
+@pytest.mark.parametrize(
+    "actions, word",
+    [
+        ([1, 1, 9], "world 2"), ([1, -1, 1], "out of range"), ([1, 1], "shape"), ([1.0, 1.0, 1.0], "integers"),
+        (1, "shape"), (["a", "b", "c"], "integers"), ([True, True, True], "integers"), (None, "shape"),
+    ],
+)  # fmt: skip
+def test_wrong_actions_are_refused_and_nothing_moves(actions, word):
+    envs, twin = cpss.make_vec("merge-v0", 3), cpss.make_vec("merge-v0", 3)
+    envs.reset(seed=0), twin.reset(seed=0)
+    with pytest.raises(ValueError, match=word):
+        envs.step(actions)
+    assert (envs.step([1, 1, 1])[0] == twin.step([1, 1, 1])[0]).all()
+
+
+def test_wrong_arguments_are_named():
+    for arguments, word in [
+        ({"num_envs": 0}, "num_envs"),
+        ({"num_envs": 2, "num_threads": 0}, "num_threads"),
+        ({"num_envs": 2, "autoreset_mode": "Never"}, "Never"),
+        ({"num_envs": 2, "render_mode": "human"}, "render_mode"),
+        ({"num_envs": 2, "config": {"lane_count": 3}}, "lane_count"),
+        ({"num_envs": 2, "shield": {"budgets": 3}}, "budgets"),
+        ({"num_envs": 2, "shield": {"budget": -1.0}}, "`budget` is out of range"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            cpss.make_vec("highway-v0", **arguments)
+    envs = cpss.make_vec("merge-v0", 2)
+    with pytest.raises(gym.error.ResetNeeded):
+        envs.step([1, 1])
+    for seed in ([1], -3, [1, -1]):
+        with pytest.raises(ValueError, match="seed"):
+            envs.reset(seed=seed)
+    envs.reset(seed=0)
+    for mask in (np.zeros(2, bool), np.ones(3, bool), [True, False]):
+        with pytest.raises(ValueError, match="reset_mask"):
+            envs.reset(options={"reset_mask": mask})
+    envs.close()
+    with pytest.raises(gym.error.ClosedEnvironmentError):
+        envs.step([1, 1])
+
+
+def test_pictures_of_all():
+    envs = cpss.make_vec("intersection-v0", 2, render_mode="rgb_array")
+    envs.reset(seed=0)
+    assert [picture.shape for picture in envs.render()] == [(600, 600, 3)] * 2
+    text = cpss.make_vec("intersection-v0", 2, render_mode="ansi")
+    text.reset(seed=0)
+    assert all("E" in one for one in text.render())
+
+
+def test_the_interpreter_is_free_while_a_batch_steps():
+    """Two threads step a batch each, and a third counts: it would stand still if either held on to the
+    interpreter for a whole step."""
+    batches = [cpss.make_vec("highway-v0", 64, num_threads=1) for _ in range(2)]
+    for batch in batches:
+        batch.reset(seed=0)
+    results = [[], []]
+
+    def work(place):
+        for _ in range(5):
+            results[place].append(batches[place].step(np.ones(64, np.int64))[0])
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in (0, 1)]
+    for thread in threads:
+        thread.start()
+    counted = 0
+    while any(thread.is_alive() for thread in threads):
+        counted += 1
+    assert counted > 100
+    for one, other in zip(*results):
+        assert (one == other).all(), "and neither disturbs the other"
+
+
+def test_one_batch_in_two_threads_is_refused_and_not_a_crash():
+    envs = cpss.make_vec("highway-v0", 64, num_threads=1)
+    envs.reset(seed=0)
+    refused, done = [], []
+
+    def work():
+        for _ in range(20):
+            try:
+                envs.step(np.ones(64, np.int64))
+                done.append(1)
+            except RuntimeError as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert done and all("borrowed" in words for words in refused)
