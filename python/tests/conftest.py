@@ -5,6 +5,8 @@ import multiprocessing
 import os
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# Ray reads this when it is imported: it then listens on this machine's own address only.
+os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 # Two cores are shared by Rust's threads and torch's; more threads than that only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

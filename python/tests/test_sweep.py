@@ -48,7 +48,7 @@ def test_a_plan_may_be_a_file(alone, tmp_path):
 def local_ray():
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()
 
@@ -69,6 +69,34 @@ def test_threads_change_no_byte_and_what_is_done_is_not_done_again(alone, tmp_pa
     cpss.sweep(PLAN, tmp_path / "out")
     assert bytes_below(tmp_path / "out") == alone[1]
     assert {path: path.stat().st_mtime_ns for path in others} == others
+
+
+def listening():
+    """The addresses on which this process and those it started listen, in the kernel's hexadecimal."""
+    parents = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    own = {os.getpid()}
+    while more := {process for process, parent in parents.items() if parent in own} - own:
+        own |= more
+    sockets = set()
+    for process in own:
+        try:
+            sockets |= {os.readlink(link) for link in pathlib.Path(f"/proc/{process}/fd").iterdir()}
+        except OSError:
+            continue
+    rows = [row.split() for name in ("tcp", "tcp6") for row in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return {row[1].split(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
+def test_a_local_ray_answers_nobody_else(local_ray):
+    addresses = listening()
+    assert addresses, "nobody listens: nothing was tested"
+    assert addresses <= {"0100007F", "0" * 16 + "FFFF00000100007F", "0" * 24 + "01000000"}
 
 
 def test_ray_changes_no_byte(alone, local_ray, tmp_path):

@@ -68,15 +68,17 @@ def sweep(
 
 def share_out(units: list[str], out: Path, threads: int) -> None:
     """Has units done by Ray's workers, and keeps each record as it comes in."""
+    if "RAY_ADDRESS" not in os.environ:
+        # A Ray that is started here is for this machine, and answers nobody else. Ray reads this when it is
+        # imported; the name is from the systems on which it is the default.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ImportError as error:
         raise ImportError("engine='ray' needs Ray: pip install 'cpss[ray]'") from error
     started = not ray.is_initialized()
     if started:
-        # On this machine only, and seen by nobody else, unless a cluster was named.
-        local = {} if "RAY_ADDRESS" in os.environ else {"_node_ip_address": "127.0.0.1"}
-        ray.init(include_dashboard=False, log_to_driver=False, **local)
+        ray.init(include_dashboard=False, log_to_driver=False)
     try:
         work = ray.remote(num_cpus=threads, max_retries=RETRIES)(_native_run)
         waiting = {work.remote(unit, threads): unit for unit in units}
