@@ -1,9 +1,11 @@
 //! What would happen next if everybody drove by the book?
 //!
 //! A [`Rehearsal`] plays a [`Scene`] on: the ego as it is told, everyone else by the intelligent
-//! driver model and the rules of the road, with the task's textbook numbers. What a scene does not show is
-//! filled in by a [`Guess`], the same for everybody. It is made from a scene and never sees a world, so
-//! it cannot peek at one.
+//! driver model and the rules of the road, with the numbers that the task gives its drivers before any drift.
+//! What a scene does not show is filled in by a [`Guess`], the same for everybody. It is made from a scene
+//! and never sees a world, so it cannot peek at one.
+//!
+//! A car that shows no direction is played as one without a plan: it takes whichever road comes next.
 //!
 //! ```
 //! use cpss_highway::rehearsal::{Guess, Rehearsal};

@@ -34,7 +34,8 @@
 //!
 //! # What is absent on purpose
 //!
-//! Another driver's target, timer, exponent, route or plan: a scene does not hold them. Learning,
+//! Another driver's target, timer, exponent or plan: a scene does not hold them, only where a car shows
+//! that it is bound. Learning,
 //! randomness and clocks.
 
 mod forecast;

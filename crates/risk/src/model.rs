@@ -254,11 +254,11 @@ impl RiskModel {
 
     /// The cost of an ego that has its orders, by whichever kind of foresight the task asks for.
     fn judge_order(&mut self, ego: Vehicle, action: Action<'_>, likeliest: &mut usize) -> Worst {
-        let RiskModel { task, spec, map, pilot, fading, .. } = self;
+        let RiskModel { task, spec, pilot, fading, .. } = self;
         if spec.guesses.is_empty() {
             return self.judge_among_tracks(ego, likeliest);
         }
-        self.rehearsals.judge(action, &Terms { task, spec, map, pilot, fading })
+        self.rehearsals.judge(action, &Terms { task, spec, pilot, fading })
     }
 
     /// The cost of an ego that has its orders, among others on their tracks.

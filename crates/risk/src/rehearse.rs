@@ -5,12 +5,13 @@
 //! [`Backup`](crate::Backup), once per [`Guess`] at what a scene does not show. A guess costs what its best
 //! way out costs: which guess is right is known before the way out is needed. Over the guesses, an
 //! action costs half their worst and half their mean: no guess is overlooked, and of two actions that
-//! may both end badly the one with better odds is cheaper.
+//! may both end badly the one with better odds is cheaper. A crash in the coming decision costs 1 even if
+//! one guess alone sees it.
 //!
 //! Start at [`Rehearsals::judge`].
 //!
-//! **Invariants:** the same scene costs the same, bit for bit; a scene in which every guess ends in a
-//! crash within the coming decision costs 1.
+//! **Invariants:** the same scene costs the same, bit for bit; an action that ends in a crash within
+//! the coming decision by any guess costs 1, and so does everything for a wrecked ego.
 //!
 //! **Absent on purpose:** unlikely habits. A guess is taken at its word.
 
@@ -22,7 +23,7 @@ use cpss_highway::{Action, Scene, Task};
 use crate::forecast::Hazard;
 use crate::pilot::Pilot;
 use crate::proximity::{Pose, Proximity};
-use crate::roadmap::{Roadmap, edge_distance};
+use crate::roadmap::edge_distance;
 use crate::spec::{Backup, RiskSpec};
 use crate::worst::{Fading, Worst};
 
@@ -35,10 +36,8 @@ pub(crate) struct Rehearsals {
     decided: Rehearsal,
     /// On a way out of that.
     escaping: Rehearsal,
-    /// Bodies without a driver.
-    obstacles: Vec<Pose>,
-    /// Looks in a decision, and decisions until the horizon.
-    looks: usize,
+    view: View,
+    /// Decisions until the horizon.
     decisions: usize,
     /// The backup to try first: what saved the ego last often does so again. The order changes how soon
     /// the least cost is found, not the cost.
@@ -50,7 +49,6 @@ pub(crate) struct Rehearsals {
 pub(crate) struct Terms<'a> {
     pub(crate) task: &'a Task,
     pub(crate) spec: &'a RiskSpec,
-    pub(crate) map: &'a Roadmap,
     pub(crate) pilot: &'a Pilot,
     pub(crate) fading: &'a Fading,
 }
@@ -58,8 +56,6 @@ pub(crate) struct Terms<'a> {
 /// Decisions that are played in the world's own frames: who makes way for whom hangs on tenths of a
 /// second. Later ones are played in frames as long as the time between two looks.
 const FINE_DECISIONS: usize = 4;
-/// How far down a road that leads nowhere else the ego is through \[m\].
-const CLEAR: f64 = 10.0;
 
 impl Rehearsals {
     /// Room for a spec's guesses.
@@ -72,8 +68,11 @@ impl Rehearsals {
             starts: vec![empty.clone(); spec.guesses.len()],
             decided: empty.clone(),
             escaping: empty,
-            obstacles: Vec::new(),
-            looks: at_least(task.decision_time / wished),
+            view: View {
+                obstacles: Vec::new(),
+                half_sizes: Vec::new(),
+                looks: at_least(task.decision_time / wished),
+            },
             decisions: at_least(spec.horizon / task.decision_time),
             likeliest: 0,
         }
@@ -90,34 +89,41 @@ impl Rehearsals {
             start.set(scene, guess, task);
         }
         self.likeliest = 0;
-        self.obstacles.clear();
-        self.obstacles.extend(scene.obstacles.iter().map(Pose::of));
+        let View { obstacles, half_sizes, .. } = &mut self.view;
+        obstacles.clear();
+        obstacles.extend(scene.obstacles.iter().map(Pose::of));
+        half_sizes.clear();
+        half_sizes.extend(scene.others.iter().map(|body| [body.length / 2.0, body.width / 2.0]));
     }
 
     /// What an action costs.
     pub(crate) fn judge(&mut self, action: Action<'_>, terms: &Terms<'_>) -> Worst {
         let mut worst = Worst::NONE;
-        let mut mean = 0.0;
+        let mut sum = 0.0;
         for guess in 0..self.starts.len() {
             let found = self.judge_guess(guess, action, terms);
-            mean += found.cost / self.starts.len() as f64;
+            sum += found.cost;
             if found.cost > worst.cost {
                 worst = found;
             }
+            if found.cost >= 1.0 {
+                // A crash in the coming decision, if only by one guess, is not to be bought.
+                return worst;
+            }
         }
-        // A rounding error in the mean must not lift the cost above the worst.
-        let cost = ((worst.cost + mean) / 2.0).min(worst.cost);
+        let cost = f64::midpoint(worst.cost, sum / self.starts.len() as f64);
         Worst { likely: cost, cost, ..worst }
     }
 
     /// What an action costs if a guess is right: the coming decision, and the best way out after it.
     fn judge_guess(&mut self, guess: usize, action: Action<'_>, terms: &Terms<'_>) -> Worst {
         self.decided.become_like(&self.starts[guess]);
-        let Some(ego) = self.decided.ego_mut() else { return Worst::CERTAIN };
+        let Some(ego) = self.decided.ego_mut().filter(|ego| !ego.crashed) else {
+            return Worst::CERTAIN;
+        };
         obey(terms.task, ego, action);
         let mut now = Worst::NONE;
-        let view = View { obstacles: &self.obstacles, looks: self.looks, terms };
-        view.play(&mut self.decided, 0, &Worst::CERTAIN, &mut now);
+        self.view.play(&mut self.decided, 0, &Worst::CERTAIN, &mut now, terms);
         let mut best: Option<Worst> = None;
         let first = self.likeliest;
         let places = 0..terms.spec.backups.len();
@@ -150,38 +156,46 @@ impl Rehearsals {
         worst: &mut Worst,
         terms: &Terms<'_>,
     ) -> bool {
-        let Terms { task, pilot, map, .. } = *terms;
+        let Terms { task, pilot, .. } = *terms;
         self.escaping.become_like(&self.decided);
         let home = self.escaping.ego().map_or(0, |ego| task.network.lane_offset(ego.lane));
-        let view = View { obstacles: &self.obstacles, looks: self.looks, terms };
         for decision in 1..self.decisions {
             let Some(ego) = self.escaping.ego_mut() else { return false };
-            let is_through = map.after(ego.lane).is_empty() && ego.along > CLEAR;
-            if !bound.is_worse_than(worst) || is_through {
+            if !bound.is_worse_than(worst) {
                 break;
             }
             if !pilot.command(task, ego, backup, decision - 1, home) {
                 return false;
             }
-            view.play(&mut self.escaping, decision, bound, worst);
+            self.view.play(&mut self.escaping, decision, bound, worst, terms);
         }
         true
     }
 }
 
-/// What is looked at, and how often.
-struct View<'a> {
-    obstacles: &'a [Pose],
+/// What is looked at besides the rehearsed, and how often.
+#[derive(Clone, Debug)]
+struct View {
+    /// Bodies without a driver.
+    obstacles: Vec<Pose>,
+    /// Half the length and width of every other car \[m\]: a scene may hold larger ones than the world.
+    half_sizes: Vec<[f64; 2]>,
     /// Looks in a decision.
     looks: usize,
-    terms: &'a Terms<'a>,
 }
 
-impl View<'_> {
+impl View {
     /// Plays a decision, by its number from now, and notes the worst look, until it is no better than
     /// `bound` or the ego is a wreck.
-    fn play(&self, rehearsal: &mut Rehearsal, decision: usize, bound: &Worst, worst: &mut Worst) {
-        let task = self.terms.task;
+    fn play(
+        &self,
+        rehearsal: &mut Rehearsal,
+        decision: usize,
+        bound: &Worst,
+        worst: &mut Worst,
+        terms: &Terms<'_>,
+    ) {
+        let task = terms.task;
         for look in 1..=self.looks {
             if !bound.is_worse_than(worst) || rehearsal.ego().is_none_or(|ego| ego.crashed) {
                 return;
@@ -195,13 +209,13 @@ impl View<'_> {
                 rehearsal.frame(task.decision_time / self.looks as f64, task);
             }
             let share = look as f64 / self.looks as f64;
-            self.look(rehearsal, (decision as f64 + share) * task.decision_time, worst);
+            self.look(rehearsal, (decision as f64 + share) * task.decision_time, worst, terms);
         }
     }
 
     /// Notes how close the ego is to everything now.
-    fn look(&self, rehearsal: &Rehearsal, time: f64, worst: &mut Worst) {
-        let Terms { task, spec, fading, .. } = *self.terms;
+    fn look(&self, rehearsal: &Rehearsal, time: f64, worst: &mut Worst, terms: &Terms<'_>) {
+        let Terms { task, spec, fading, .. } = *terms;
         let Some(ego) = rehearsal.ego() else { return };
         let pose = Pose::of_ego(ego);
         let mut note = |mut found: Proximity, hazard: Hazard| {
@@ -212,9 +226,11 @@ impl View<'_> {
             worst.note(found.cost, found, hazard, time, fading);
         };
         let cars = rehearsal.others().iter().enumerate();
-        // A wreck is put down to whatever is closest to it.
-        for (place, car) in cars.filter(|(_, car)| is_near(ego, car, spec)) {
-            note(spec.margin.proximity(&pose, &Pose::of_ego(car)), Hazard::Car(place));
+        for ((place, car), half_size) in cars.zip(&self.half_sizes) {
+            if is_near(ego, car, half_size, spec) {
+                let car = Pose { half_size: *half_size, ..Pose::of_ego(car) };
+                note(spec.margin.proximity(&pose, &car), Hazard::Car(place));
+            }
         }
         for (place, obstacle) in self.obstacles.iter().enumerate() {
             note(spec.margin.proximity(&pose, obstacle), Hazard::Obstacle(place));
@@ -226,10 +242,11 @@ impl View<'_> {
 }
 
 /// Whether a car can be within the ego's margin at all. One that cannot be told, for a NaN, is.
-fn is_near(ego: &Vehicle, car: &Vehicle, spec: &RiskSpec) -> bool {
+fn is_near(ego: &Vehicle, car: &Vehicle, half_size: &[f64; 2], spec: &RiskSpec) -> bool {
     let margin = &spec.margin;
     let closing = margin.closing_time * (ego.speed.abs() + car.speed.abs());
-    let reach = LENGTH + WIDTH + margin.along.max(margin.across) + closing;
+    let sizes = (LENGTH + WIDTH) / 2.0 + half_size[0] + half_size[1];
+    let reach = sizes + margin.along.max(margin.across) + closing;
     let [dx, dy] = [car.x - ego.x, car.y - ego.y];
     let is_far = dx * dx + dy * dy > reach * reach;
     !is_far

@@ -6,6 +6,7 @@
 use cpss_highway::TaskId;
 use cpss_highway::action::Meta;
 use cpss_highway::rehearsal::Guess;
+use cpss_highway::vehicle::MAX_SPEED;
 
 use crate::proximity::Margin;
 
@@ -14,7 +15,8 @@ use crate::proximity::Margin;
 pub struct RiskSpec {
     /// How far ahead is looked, the coming decision included \[s\].
     pub horizon: f64,
-    /// Time between two looks at the predicted bodies \[s\]; rounded to whole frames.
+    /// Time between two looks at the predicted bodies \[s\]; rounded to whole frames, or where the scene is
+    /// rehearsed to whole parts of a decision.
     pub sample_time: f64,
     /// Bodies whose centres are further than this from the ego's are left out \[m\].
     pub reach: f64,
@@ -170,7 +172,8 @@ impl RiskSpec {
                 guesses: [(6.0, 0), (7.0, 2), (8.0, 4), (9.0, 6), (10.0, 1), (8.0, 3), (9.0, 5)]
                     .map(|(wish, frames)| Guess { wish, looked: f64::from(frames) / 15.0 })
                     .to_vec(),
-                backups: vec![BRAKE, GO, HOLD],
+                // The last two are for an ego that is given raw controls there.
+                backups: vec![BRAKE, GO, HOLD, KEEP_LANE_AND_BRAKE, KEEP_LANE],
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
@@ -242,7 +245,9 @@ impl RiskSpec {
         }
         for guess in guesses {
             for (field, value) in [("guesses.wish", guess.wish), ("guesses.looked", guess.looked)] {
-                if !(value.is_finite() && value >= 0.0) {
+                // Drivers look about at least every second.
+                let most = if field == "guesses.looked" { 1.0 } else { MAX_SPEED };
+                if !(0.0..=most).contains(&value) {
                     return Err(OutOfRange { field, value });
                 }
             }

@@ -6,5 +6,6 @@ mod costs;
 mod observer;
 mod properties;
 mod realised;
+mod rehearsed;
 mod spec;
 mod stage;
