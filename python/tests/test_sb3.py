@@ -6,7 +6,7 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
@@ -102,6 +102,43 @@ def test_the_replay_stores_what_was_proposed_or_what_ran():
 
     assert train() > {4}
     assert train(replay_buffer_class=cpss.sb3.ExecutedReplayBuffer) == {4}
+
+
+def only_gentle(env, observation, candidates):
+    """Torques beyond 1 are called dangerous."""
+    return (np.abs(candidates[:, 0]) > 1.0) * 0.9
+
+
+def gentle_pendulum():
+    return cpss.ShieldWrapper(gym.make("Pendulum-v1"), 2.0, 200, cost=only_gentle)
+
+
+def test_of_a_box_the_replay_stores_what_ran_in_the_learners_scale():
+    ran = []
+
+    class Noting(gym.Wrapper):
+        def step(self, action):
+            *step, info = self.env.step(action)
+            ran.append(float(info["shield"]["executed_action"][0]))
+            return (*step, info)
+
+    buffer = cpss.sb3.ExecutedReplayBuffer
+    model = SAC("MlpPolicy", Noting(gentle_pendulum()), learning_starts=40, seed=0, replay_buffer_class=buffer)
+    model.learn(60)
+    stored = model.replay_buffer.actions[:60].ravel()
+    # Pendulum's torques go from -2 to 2, and the replay's from -1 to 1.
+    np.testing.assert_allclose(stored, np.array(ran) / 2.0, atol=1e-6)
+    assert np.abs(stored).max() <= 0.5 < 0.6 < np.abs(ran).max()
+
+
+def test_actions_that_are_not_the_learners_are_not_stored_as_its_own():
+    env = cpss.ShieldWrapper(gym.make("cpss/highway-v0", config=SHORT), 4.0, 40, cost=lambda env, obs: [0.9] * 4 + [0.0])
+    fewer = gym.wrappers.TransformAction(env, lambda action: 3 * action, gym.spaces.Discrete(2))
+    scaled = gym.wrappers.RescaleAction(gentle_pendulum(), np.float32(-1), np.float32(1))
+    for algorithm, wrapped in ((DQN, fewer), (SAC, scaled)):
+        model = algorithm("MlpPolicy", wrapped, learning_starts=40, seed=0, replay_buffer_class=cpss.sb3.ExecutedReplayBuffer)
+        with pytest.raises(ValueError, match="around the shield"):
+            model.learn(40)
 
 
 def test_masks_reach_sb3_contrib():

@@ -164,7 +164,12 @@ def summary(steps: list[tuple]) -> dict[str, float]:
 
 
 class ExecutedReplayBuffer(ReplayBuffer):
-    """A replay buffer that stores the action that **ran**, not the one that was proposed.
+    """A replay buffer that stores the action that **ran**, not the one that was proposed. Of a box it stores
+    what Stable-Baselines3 does: the action with its bounds scaled to -1 and 1.
+
+    Raises:
+        ValueError: on ``add``, if the shield's actions are not the learner's. A wrapper that changes actions goes
+            into the environment before the shield does, or its learner stores what it proposed.
 
     >>> from stable_baselines3 import DQN
     >>> env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
@@ -175,8 +180,30 @@ class ExecutedReplayBuffer(ReplayBuffer):
         ran = np.array(action)
         for i, info in enumerate(infos):
             if "shield" in info:
-                ran[i] = np.reshape(info["shield"]["executed_action"], ran[i].shape)
+                proposed, executed = (info["shield"][key] for key in ("proposed_action", "executed_action"))
+                # The learner's own action is known in both forms: if they differ, so do the spaces.
+                if not np.allclose(self._stored(proposed), np.ravel(action[i]), atol=1e-5):
+                    raise ValueError(
+                        f"the learner proposed {action[i]!r} (a box scaled to -1 and 1), but the shield was given {proposed!r}: "
+                        "a wrapper around the shield changes actions, so what ran is not an action of the learner's"
+                    )
+                ran[i] = self._stored(executed).reshape(ran[i].shape)
         super().add(obs, next_obs, ran, reward, done, infos)
+
+    def _stored(self, action) -> np.ndarray:
+        """An action of the environment as the buffer holds it."""
+        space = self.action_space
+        if isinstance(space, spaces.Box):
+            point = np.asarray(action, np.float64).reshape(-1)
+            low, high = (bound.astype(np.float64).ravel() for bound in (space.low, space.high))
+            if point.shape == low.shape:
+                scaled = 2.0 * (point - low) / (high - low) - 1.0
+                # Single precision may overshoot a bound by its last bit, and no more than that.
+                if (np.abs(scaled) <= 1.0 + 1e-5).all():
+                    return scaled.clip(-1.0, 1.0)
+        elif space.contains(np.asarray(action, space.dtype).reshape(space.shape)):
+            return np.asarray(action).reshape(-1)
+        raise ValueError(f"the shield's action {action!r} is not in the learner's space {space}: is there a wrapper around the shield?")
 
 
 def from_sb3(model: BaseAlgorithm) -> Policy:
