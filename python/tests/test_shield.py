@@ -173,6 +173,51 @@ def test_a_step_that_raises_is_charged_as_the_worst_and_needs_a_reset():
         env.step(0)
 
 
+class Stopped(BaseException):
+    """No error, but it ends what is going on, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("what", [KeyboardInterrupt, Stopped, SystemExit])
+def test_a_step_that_is_interrupted_after_the_world_moved_is_charged_as_the_worst(what):
+    moved = []
+
+    class Counting(gym.Wrapper):
+        def step(self, action):
+            moved.append(action)
+            return self.env.step(action)
+
+    def observed(env, observation, terminated, info):
+        if len(moved) == 2:
+            raise what
+        return 0.25
+
+    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
+    env = cpss.ShieldWrapper(Counting(gym.make("CartPole-v1")), 5.0, 500, cost=free, observed=observed)
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(what):
+        env.step(0)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(0)
+    certificate = env.certificate()
+    assert len(moved) == 2 == certificate["steps"], "every step of the world is in the account, once"
+    assert certificate["spent"] == 1.25 and certificate["unusable_observations"] == 1
+    env.reset(seed=0)
+    assert env.step(0)[4]["shield"]["remaining"] == 4.75
+
+
+def test_a_step_that_is_none_is_charged_as_the_worst():
+    class Short(gym.Wrapper):
+        def step(self, action):
+            return self.env.step(action)[:4]
+
+    env = cpss.ShieldWrapper(Short(gym.make("CartPole-v1").unwrapped), 5.0, 500, cost=lambda env, obs: [0.0, 0.0])
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="unpack"):
+        env.step(0)
+    assert (env.certificate()["steps"], env.certificate()["spent"]) == (1, 1.0)
+
+
 def test_after_an_episode_nothing_runs_until_a_reset():
     env = cartpole(lambda env, obs: [0.0, 0.0], budget=50.0)
     env.reset(seed=0)

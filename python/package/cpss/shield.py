@@ -176,19 +176,17 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         situation = self._look(proposal)
         decision = situation.judge(self._shield, proposal)
         executed = action if self._mode == "shadow" else self._actions.write(proposal, situation, decision)
-        # Whatever happens from here on, the world may have moved, and the decision has to be settled.
-        self._situation, self._needs_reset = None, True
+        cost_proposed, cost_executed, threshold, gain = decision.numbers
+        # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
+        # somebody has said what it cost, the worst is charged, and nothing else runs.
+        observed, self._situation, self._needs_reset = np.nan, None, True
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
-        except BaseException:
-            # Nobody can say what it cost, so the worst is charged.
-            self._shield.settle(decision, np.nan)
-            raise
+            observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
+        finally:
+            charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = observation, bool(terminated or truncated)
-        cost_proposed, cost_executed, threshold, gain = decision.numbers
-        observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
-        charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         reason = "; ".join(part for part in (decision.reason, situation.problem, problem) if part)
         info = dict(info)
         info.setdefault("cost", charge)
