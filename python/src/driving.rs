@@ -132,6 +132,14 @@ fn ego_of(task: &cpss_highway::Task, body: Body, mind: Mind) -> PyResult<Ego> {
         Controls::Meta { .. } => Driver::Meta,
         Controls::Continuous(_) | Controls::Discrete { .. } => Driver::Raw,
     };
+    if let Controls::Meta { target_speeds, .. } = &task.controls
+        && usize::from(speed_index) >= target_speeds.len()
+    {
+        let count = target_speeds.len();
+        return Err(value_error(format!(
+            "`speed_index` is {speed_index}, but the task has {count} target speeds"
+        )));
+    }
     let mut car = Vehicle::new(network, driver, [x, y], body.heading, body.speed);
     car.steer(steering);
     let legs = route.into_iter().map(|(from, to, lane)| {
