@@ -236,15 +236,62 @@ def test_after_an_episode_nothing_runs_until_a_reset():
     assert "reset" in verdicts
 
 
-def test_costs_are_asked_for_once_per_step():
-    asked = []
-    env = cartpole(lambda env, obs: asked.append(1) or [0.0, 0.9])
+def test_a_step_judges_the_scene_as_it_is_and_not_the_one_that_was_masked():
+    scene = {"costs": [0.0, 0.9], "asked": 0}
+
+    def cost(env, observation):
+        scene["asked"] += 1
+        return scene["costs"]
+
+    env = cartpole(cost)
     env.reset(seed=0)
     assert env.action_masks().tolist() == env.action_masks().tolist() == [True, False]
-    env.step(0)
-    assert len(asked) == 1
-    env.step(0)
-    assert len(asked) == 2
+    scene.update(costs=[0.9, 0.0], asked=0)
+    shield = env.step(0)[4]["shield"]
+    assert (shield["verdict"], shield["executed_action"], shield["cost_proposed"]) == ("replace", 1, 0.9)
+    assert scene["asked"] == 1, "once for all actions"
+    driving = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True))
+    driving.reset(seed=0)
+    assert driving.action_masks()[3]
+    standing = driving.unwrapped.road.vehicles[-1]
+    standing.position, standing.speed = driving.unwrapped.vehicle.position + [12.0, 0.0], 0.0
+    assert driving.step(3)[4]["shield"]["verdict"] != "admit"
+
+
+@pytest.mark.parametrize("make", ["box", "dictionary", "the same array every time"])
+def test_what_the_caller_does_with_an_observation_does_not_blind_the_shield(make):
+    class Seen(gym.Wrapper):
+        """CartPole that shows only how many steps were made."""
+
+        array = np.zeros(1, np.float32)
+
+        def _show(self, count):
+            if make == "the same array every time":
+                self.array[0] = count
+                return self.array
+            seen = np.full(1, count, np.float32)
+            return {"steps": seen} if make == "dictionary" else seen
+
+        def reset(self, **kwargs):
+            self.count = 0
+            return self._show(0), self.env.reset(**kwargs)[1]
+
+        def step(self, action):
+            self.count += 1
+            return self._show(self.count), *self.env.step(action)[1:]
+
+    told = []
+
+    def cost(env, observation):
+        told.append(float((observation["steps"] if make == "dictionary" else observation)[0]))
+        return [0.0, 0.0]
+
+    env = cpss.ShieldWrapper(Seen(gym.make("CartPole-v1")), 5.0, 500, cost=cost)
+    observation, _ = env.reset(seed=0)
+    for action in (0, 1, 0):
+        (observation["steps"] if make == "dictionary" else observation)[...] = -99
+        observation = env.step(action)[0]
+    assert told == [0.0, 1.0, 2.0]
 
 
 def test_masks_leave_the_least_risky_action():

@@ -145,7 +145,6 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._mode = settings["mode"]
         self._observation: Any = None
         self._needs_reset = True
-        self._situation: Situation | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode, and with it a fresh ledger."""
@@ -154,7 +153,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._shield.reset()
         if self._driver is not None:
             self._driver.begin()
-        self._observation, self._situation, self._needs_reset = observation, None, False
+        # A copy, here and after a step: what the caller does with the array must not blind the cost function.
+        self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
         if self._driver is not None and "cost" not in info:
             info["cost"] = self._what_it_cost(observation, False, info, np.nan)[0]
@@ -173,20 +173,21 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 "call `reset` first: the episode is over or has not begun (a wrapper that resets by itself goes around the shield, not into it)"
             )
         proposal = self._actions.read(action)
-        situation = self._look(proposal)
+        # Even if `action_masks` has just asked: the scene may have been changed by hand since.
+        situation = self._predict(proposal)
         decision = situation.judge(self._shield, proposal)
         executed = action if self._mode == "shadow" else self._actions.write(proposal, situation, decision)
         cost_proposed, cost_executed, threshold, gain = decision.numbers
         # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
         # somebody has said what it cost, the worst is charged, and nothing else runs.
-        observed, self._situation, self._needs_reset = np.nan, None, True
+        observed, self._needs_reset = np.nan, True
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
             observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
         finally:
             charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
-        self._observation, self._needs_reset = observation, bool(terminated or truncated)
+        self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
         reason = "; ".join(part for part in (decision.reason, situation.problem, problem) if part)
         info = dict(info)
         info.setdefault("cost", charge)
@@ -206,7 +207,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             raise gym.error.ResetNeeded("call `reset` first: there is nothing to judge")
         if not isinstance(self._actions, Discrete):
             raise ValueError("only discrete actions can be masked, not points of a box")
-        situation = self._look(0)
+        situation = self._predict(0)
         judged = [situation.judge(self._shield, index) for index in range(self._actions.count)]
         mask = np.array([decision.verdict == "admit" for decision in judged])
         if not mask.any():
@@ -221,7 +222,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     def __getstate__(self) -> dict:
         # A ledger is not written down: a copy that travels starts with a reset.
-        return {**self.__dict__, "_shield": None, "_situation": None, "_needs_reset": True}
+        return {**self.__dict__, "_shield": None, "_needs_reset": True}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -235,13 +236,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             setattr(twin, name, value.copy() if name == "_shield" else copy.deepcopy(value, memo))
         return twin
 
-    def _look(self, proposal) -> Situation:
-        """What is known about this moment; asked for once, however often it is judged."""
-        if self._situation is None or not self._actions.fits(self._situation, proposal):
-            self._situation = self._predict(proposal)
-        return self._situation
-
     def _predict(self, proposal) -> Situation:
+        """What is known about this moment."""
         candidates = self._actions.candidates(proposal)
         count = self._actions.count
         costs, density, problem, liking = np.full(count, np.nan), 0.0, "", None
