@@ -9,6 +9,7 @@ import pytest
 from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import cpss
@@ -191,6 +192,17 @@ def test_models_that_cannot_be_policies_are_refused():
     strange = DQN("MlpPolicy", env, policy_kwargs={"activation_fn": torch.nn.Sigmoid}, device="cpu")
     with pytest.raises(ValueError, match="not a plain MLP"):
         cpss.from_sb3(strange)
+
+    class Doubled(FlattenExtractor):
+        """An extractor that keeps the size, so that only its class tells."""
+
+        def forward(self, observations):
+            return 2 * super().forward(observations)
+
+    for algorithm in (DQN, PPO):
+        model = algorithm("MlpPolicy", env, policy_kwargs={"features_extractor_class": Doubled}, device="cpu")
+        with pytest.raises(ValueError, match="Doubled"):
+            cpss.from_sb3(model)
 
 
 def test_a_policy_is_evaluated_by_stable_baselines3():

@@ -21,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from cpss import _native
 from cpss.policy import Policy
@@ -211,7 +212,8 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
     actor (PPO, A2C, MaskablePPO). Its greedy actions are the model's own, ``deterministic=True``.
 
     Raises:
-        ValueError: for a network that is not a plain MLP with ReLU or Tanh, or actions that are no list.
+        ValueError: for a network that is not a plain MLP with ReLU or Tanh behind a ``FlattenExtractor``, or
+            actions that are no list.
     """
     import torch
 
@@ -220,6 +222,12 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
     if not isinstance(model.observation_space, spaces.Box):
         raise ValueError(f"the model sees {model.observation_space}, but has to see one Box")
     policy = model.policy
+    # Each of these may have an extractor of its own, and all that the network here gets is a flat observation.
+    for part in (policy, getattr(policy, "q_net", None)):
+        for name in ("features_extractor", "pi_features_extractor"):
+            extractor = getattr(part, name, None)
+            if extractor is not None and type(extractor) is not FlattenExtractor:
+                raise ValueError(f"the model's features come from a {type(extractor).__name__}, but have to come from a FlattenExtractor")
     if hasattr(policy, "q_net"):
         modules = list(policy.q_net.q_net)
     elif hasattr(policy, "action_net"):
