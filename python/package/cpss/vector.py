@@ -103,8 +103,11 @@ class DrivingVectorEnv(VectorEnv):
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         """Starts an episode in every environment: with an integer, environment ``i`` gets ``seed + i``;
         with a list, its own; without either, its random numbers go on. ``options={"reset_mask": mask}``
-        resets only some, as Gymnasium's vector environments do."""
+        resets only some, as Gymnasium's vector environments do, in any autoreset mode. A batch's config is fixed:
+        ``options={"config": ...}`` is a ``ValueError``."""
         self._check_open()
+        if "config" in (options or {}):
+            raise ValueError('`options["config"]` cannot change a native batch: make another one with `config=`')
         mask = self._reset_mask(options)
         seeds = self._seeds(seed)
         super().reset(seed=seed if isinstance(seed, int) else None)
@@ -219,9 +222,8 @@ class DrivingVectorEnv(VectorEnv):
         infos.update(final_obs=last, _final_obs=ended.copy(), final_info=final, _final_info=ended.copy())
 
     def _remember(self, observations: np.ndarray) -> None:
-        # Only who resets some environments by hand sees the others' observations again.
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            self._last = observations.copy()
+        # Whoever resets some environments sees the others' observations again, whatever was done to the array.
+        self._last = observations.copy()
 
     def _seeds(self, seed) -> list[int | None]:
         if seed is None:
