@@ -9,7 +9,7 @@ import pytest
 import cpss
 from cpss.shield import KEYS
 
-TASKS = ["merge-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "merge-v1", "intersection-v2", "racetrack-v1"]
+TASKS = ["merge-v0", "highway-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "merge-v1", "intersection-v2", "racetrack-v1"]
 
 
 def drive_both(task, config, steps):

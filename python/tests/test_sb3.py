@@ -15,7 +15,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 import cpss
 import cpss.sb3
 from conftest import SHORT
-from cpss.shield import KEYS
 
 
 @pytest.mark.parametrize("shield", [None, True])
@@ -88,6 +87,47 @@ def test_training_logs_costs_and_what_the_shield_did():
     assert 0 <= noted.values["shield/intervention_rate"] <= 1
     assert noted.values["shield/remaining_mean"] <= 4.0
     assert "rollout/ep_rew_mean" in noted.values
+
+
+class Told(gym.Env):
+    """Two episodes of which every number is written down here."""
+
+    observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
+    #: An episode's steps: cost, verdict, threshold, remaining, envelope.
+    episodes = [
+        [(0.5, "admit", 0.25, 3.5, 4.0), (0.25, "replace", 0.5, 3.25, 4.25)],
+        [(1.0, "infeasible", 0.0, 3.0, 5.0), (0.0, "replace", 0.125, 3.0, 5.0), (0.0, "admit", 0.25, 3.0, 5.0), (0.5, "admit", 0.125, 2.5, 5.5)],
+    ]
+
+    def __init__(self):
+        self.episode, self.place = -1, 0
+
+    def reset(self, *, seed=None, options=None):
+        self.episode, self.place = self.episode + 1, 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        steps = self.episodes[self.episode % 2]
+        cost, *shield = steps[self.place]
+        self.place += 1
+        info = {"cost": cost, "shield": dict(zip(("verdict", "threshold", "remaining", "envelope"), shield))}
+        return np.zeros(1, np.float32), 0.0, self.place == len(steps), False, info
+
+
+def test_what_is_logged_is_the_mean_over_episodes():
+    model = DQN("MlpPolicy", Told(), learning_starts=100, train_freq=1, policy_kwargs={"net_arch": [4]})
+    noted = Noted()
+    model.set_logger(Logger(None, [noted]))
+    model.learn(6, callback=cpss.sb3.ShieldCallback(), log_interval=1)
+    wanted = {
+        "rollout/ep_cost_mean": (0.75 + 1.5) / 2,
+        "shield/intervention_rate": (1 / 2 + 2 / 4) / 2,
+        "shield/infeasible_rate": (0 + 1 / 4) / 2,
+        "shield/threshold_mean": (0.375 + 0.125) / 2,
+        "shield/remaining_mean": (3.25 + 2.5) / 2,
+        "shield/envelope_mean": (4.25 + 5.5) / 2,
+    }
+    assert {key: noted.values[key] for key in wanted} == wanted
 
 
 def test_the_replay_stores_what_was_proposed_or_what_ran():
@@ -223,4 +263,12 @@ def test_what_a_native_batch_has_not_is_said():
     with pytest.raises(ValueError, match="SAME_STEP"):
         cpss.sb3.VecEnv(cpss.make_vec("merge-v0", 2))
     assert envs.get_attr("task_id") == ["merge-v0"] * 2 and envs.env_is_wrapped(gym.Wrapper) == [False] * 2
-    assert len(KEYS) == 10
+
+
+def test_a_closed_batch_is_closed():
+    envs = cpss.sb3.make_vec_env("merge-v0", 2, shield=True)
+    envs.reset()
+    envs.close()
+    for call in (envs.reset, lambda: envs.step(np.array([1, 1])), lambda: envs.env_method("action_masks")):
+        with pytest.raises(gym.error.ClosedEnvironmentError):
+            call()

@@ -442,3 +442,16 @@ def test_the_wrapper_is_told_in_the_spec_and_runs_in_other_processes():
         assert infos["shield"]["verdict"].tolist() == ["admit", "admit"]
     finally:
         envs.close()
+
+
+def test_around_a_closed_environment_nothing_runs_and_nothing_is_forgotten():
+    env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+    env.reset(seed=0)
+    env.step(3)
+    env.close()
+    with pytest.raises(gym.error.ClosedEnvironmentError):
+        env.step(3)
+    # It cannot be known that the world did not move, so that step is charged as the worst.
+    assert env.certificate()["steps"] == 2 and env.certificate()["spent"] >= 1.0
+    with pytest.raises(gym.error.ClosedEnvironmentError):
+        env.reset(seed=0)
