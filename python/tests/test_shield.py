@@ -115,8 +115,22 @@ def test_an_observed_cost_that_fails_is_charged_in_full():
     env = cartpole(lambda env, obs: [0.0, 0.0], observed=lambda env, obs, terminated, info: 1 / 0)
     env.reset(seed=0)
     shield = env.step(0)[4]["shield"]
-    assert shield["remaining"] == 4.0 and "ZeroDivisionError" in shield["reason"]
+    assert shield["remaining"] == 4.0
+    assert shield["reason"] == "unusable-observation: ZeroDivisionError: division by zero"
     assert env.certificate()["unusable_observations"] == 1
+
+
+def test_what_cannot_be_used_is_recorded_of_an_admitted_action_too():
+    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
+    for observed in (np.nan, -0.5, np.inf):
+        env = cartpole(free, context=lambda env, obs: np.nan, observed=lambda env, obs, terminated, info, cost=observed: cost)
+        env.reset(seed=0)
+        shield = env.step(0)[4]["shield"]
+        assert shield["verdict"] == "admit" and shield["remaining"] == 4.0
+        assert shield["reason"] == f"unusable-context: nan; unusable-observation: {observed}"
+    env = cartpole(lambda env, obs: 1 / 0, context=lambda env, obs: {}["density"], observed=lambda *_: 0.0)
+    env.reset(seed=0)
+    assert env.step(0)[4]["shield"]["reason"] == "unusable-cost; ZeroDivisionError: division by zero; unusable-context: KeyError: 'density'"
 
 
 def test_what_is_observed_is_charged_and_the_closing_step_too():
@@ -364,6 +378,10 @@ def test_wrong_arguments_are_named():
         ({"cost": free, "budget": 1.0, "horizon": 5, "mode": "off"}, "\"off\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "fallback": "any"}, "\"any\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "tau_cap": 1.0}, "tau_cap"),
+        ({"cost": free, "budget": "much", "horizon": 5}, "`budget` is 'much', but has to be a number"),
+        ({"cost": free, "budget": 1.0, "horizon": -5}, "`horizon` is -5, but has to be a whole number"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "smoothing": [1]}, "`smoothing` is"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "gain": 3}, "`gain` is 3"),
         ({"cost": free, "budget": 1.0, "horizon": 5, "gain": "loud"}, "\"loud\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "bugdet": 1.0}, "`bugdet`"),
         ({"cost": free, "budget": 1.0, "horizon": 5, "context": 3}, "`context`"),

@@ -41,8 +41,8 @@ def sweep(
         threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out. Ray
             waits for a machine that has as many, for ever if there is none.
 
-    A unit travels to Ray's workers as text. If it names a regime or policy by a file, only the path travels: the file
-    has to be in the same place on every machine.
+    A unit travels to Ray's workers as text. If its regime is a file, only the path travels: the file has to be in the
+    same place on every machine.
 
     >>> import tempfile
     >>> plan = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn", "cpss"],
