@@ -88,7 +88,8 @@ impl Driving {
         points: PyReadonlyArray1<'py, f32>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
         let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
-        let points = points.as_slice()?;
+        // A copy: others may write into the caller's array while the interpreter is released.
+        let points = points.as_slice()?.to_vec();
         let (risk, scene) = (&mut self.risk, &self.scene);
         let assessment = py
             .detach(|| risk.assess_each(scene, points.chunks_exact(dimension).map(Action::Point)));

@@ -43,6 +43,8 @@ def test_a_batch_is_stable_baselines3s_own_vector_environment(shield):
                 np.testing.assert_array_equal(info["terminal_observation"], their_info["terminal_observation"])
             if shield:
                 assert info["shield"] == their_info["shield"]
+        for info, their_info in zip(ours.reset_infos, theirs.reset_infos):
+            assert info["cost"] == their_info["cost"] and info["speed"] == their_info["speed"]
     assert ends >= 6
     ours.close()
 

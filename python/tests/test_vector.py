@@ -188,6 +188,8 @@ def test_wrong_arguments_are_named():
     envs = cpss.make_vec("merge-v0", 2)
     with pytest.raises(gym.error.ResetNeeded):
         envs.step([1, 1])
+    with pytest.raises(gym.error.ResetNeeded):
+        cpss.make_vec("merge-v0", 2, render_mode="ansi").render()
     for seed in ([1], -3, [1, -1]):
         with pytest.raises(ValueError, match="seed"):
             envs.reset(seed=seed)

@@ -75,6 +75,8 @@ class VecEnv(vec_env.VecEnv):
         if dones.any():
             endings = self._rows(infos["final_info"])
             for i in np.flatnonzero(dones):
+                # The row is the next episode's first, until what the last one ended with takes its place.
+                self.reset_infos[i] = rows[i]
                 rows[i] = {**endings[i], "terminal_observation": infos["final_obs"][i]}
         for i, row in enumerate(rows):
             row["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])

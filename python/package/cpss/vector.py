@@ -134,9 +134,7 @@ class DrivingVectorEnv(VectorEnv):
         ``preferences``, one row per environment, says how much the policy likes each action: with
         ``fallback="best-admissible"`` a refused action is replaced by the most liked admissible one.
         """
-        if not self._has_begun or self.closed:
-            self._check_open()
-            raise gym.error.ResetNeeded("call `reset` before the first `step`")
+        self._check_begun()
         count, shape = self.num_envs, self.observation_space.shape
         observations = np.empty(shape, np.float32)
         is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -147,9 +145,15 @@ class DrivingVectorEnv(VectorEnv):
         if self._is_discrete:
             indices = as_indices(actions, count, self.single_action_space)
             if preferences is not None:
-                preferences = np.ascontiguousarray(preferences, np.float64).ravel()
+                wanted = (count, int(self.single_action_space.n))
+                preferences = np.ascontiguousarray(preferences, np.float64)
+                if preferences.shape != wanted:
+                    raise ValueError(f"`preferences` has the shape {preferences.shape}, but has to have {wanted}")
+                preferences = preferences.ravel()
             self._batch.step(indices, preferences, observations, finals, outcome, told, closing)
         else:
+            if preferences is not None:
+                raise ValueError("`preferences` are for a list of actions, not for points of a box")
             points = as_points(actions, self.action_space.shape)
             self._batch.step_points(points.ravel(), observations, finals, outcome, told, closing)
         self._remember(observations)
@@ -167,11 +171,12 @@ class DrivingVectorEnv(VectorEnv):
     def action_masks(self) -> np.ndarray:
         """Which actions the shield would let through now, a row per environment; where none is
         admissible, the one that it would run. For ``sb3-contrib``'s ``MaskablePPO``."""
-        self._check_open()
+        self._check_begun()
         return self._batch.admissible()
 
     def certificates(self) -> list[dict]:
         """The account of every environment's shield so far; see :meth:`cpss.ShieldWrapper.certificate`."""
+        self._check_begun()
         return self._batch.certificates()
 
     def render(self):
@@ -180,6 +185,7 @@ class DrivingVectorEnv(VectorEnv):
         if self.render_mode is None:
             gym.logger.warn('`render` needs a mode: give make_vec(..., render_mode="rgb_array")')
             return None
+        self._check_begun()
         if self.render_mode == "ansi":
             return tuple(self._batch.text(i) for i in range(self.num_envs))
         view = window(self.task_id, self.config)
@@ -245,6 +251,11 @@ class DrivingVectorEnv(VectorEnv):
         if not mask.any():
             raise ValueError("`reset_mask` picks no environment")
         return mask.copy()
+
+    def _check_begun(self) -> None:
+        self._check_open()
+        if not self._has_begun:
+            raise gym.error.ResetNeeded("call `reset` first: no episode has begun")
 
     def _check_open(self) -> None:
         if self.closed:
