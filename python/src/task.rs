@@ -117,8 +117,8 @@ impl Task {
     }
 
     /// What the numbers of a lane are.
-    #[classattr]
-    fn lane_numbers() -> [&'static str; 10] {
+    #[getter]
+    fn lane_numbers(&self) -> [&'static str; 10] {
         LANE
     }
 

@@ -1,7 +1,7 @@
 """The compiled half of the package: thin classes over the Rust crates. Not for users; see the modules above it."""
 
 import os
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,8 @@ class Task:
     def last_resort_point(self) -> list[float] | None: ...
     @property
     def observation_shape(self) -> list[int]: ...
-    lane_numbers: ClassVar[list[str]]
+    @property
+    def lane_numbers(self) -> list[str]: ...
     def lanes(self) -> list[tuple[tuple[str, str, int], list[float]]]: ...
     @property
     def policy_frequency(self) -> float: ...
