@@ -4,6 +4,7 @@
     python python/transfer.py --task merge-v0         one of them
     python python/transfer.py --episodes 20           fewer
     python python/transfer.py --kept                  only those that highway-env has played already
+    python python/transfer.py --adopt merge-v0        take what another build of the package kept of this task
     python python/transfer.py --write python/README.md   and put the table there, between its markers
 
 The shipped policies drive under the shipped shield, once in our world and once in the original, from PyPI,
@@ -12,8 +13,10 @@ take the same actions and get the same rewards, within 1e-6, to the same end. Th
 the stationary cells of `cpss reproduce`: five policies, each with its own reporting seeds.
 
 highway-env takes its time, so what it did is kept (`--cache`), and an interrupted run goes on. Ours is always
-played again. Where it takes another action than the kept episode of highway-env (the shield has changed
-since), highway-env plays that episode again too.
+played again. The shield that was around highway-env is ours too, so an episode is kept with a fingerprint: of the
+package's sources, its compiled half, and highway-env's version. With another one it is played again (and with
+`--kept` left out), unless `--adopt` says that nothing which it depends on has changed; the output says so then.
+Where ours differs from the kept episode, highway-env plays that one again in any case.
 
 Where both part, highway-env is asked again with the same actions, once with plain arithmetic and then with its
 last bits disturbed, as the parity test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
@@ -26,6 +29,7 @@ the policy's cells of 5 m, so that the last bit of a position decides which cell
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import os
@@ -189,7 +193,20 @@ def why_undecided(task: str, policy, seed: int, ours: dict, theirs: dict, step: 
     return None
 
 
-def compare(task: str, episodes: int, cache: pathlib.Path, only_kept: bool) -> dict:
+def fingerprint() -> str:
+    """What an episode of highway-env depends on: the package around it, compiled and not, and its own version."""
+    from importlib.metadata import version
+
+    import cpss
+    from cpss import _native
+
+    digest = hashlib.sha256(version("highway-env").encode())
+    for path in [*sorted(pathlib.Path(cpss.__file__).parent.glob("*.py")), pathlib.Path(_native.__file__)]:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def compare(task: str, episodes: int, cache: pathlib.Path, only_kept: bool, adopts: bool) -> dict:
     """All episodes of one task, in a process that has played nothing else: highway-env's intersection
     changes class attributes that other tasks would inherit."""
     import highway_env  # noqa: F401
@@ -199,20 +216,26 @@ def compare(task: str, episodes: int, cache: pathlib.Path, only_kept: bool) -> d
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     cache.mkdir(parents=True, exist_ok=True)
-    counts = {"task": task, "episodes": 0, "agree": 0, "undecided": [], "differ": [], "steps": 0, "refused": 0, "largest": 0.0}
+    counts = {"task": task, "episodes": 0, "agree": 0, "undecided": [], "differ": [], "steps": 0, "refused": 0, "largest": 0.0, "adopted": 0}
+    current = fingerprint()
     for index in range(POLICIES):
         policy = cpss.load_policy(task, seed=index)
         ours_env, their_env = make(f"cpss/{task}", policy), make(task, policy)
         for seed in range(FIRST_SEED + index * SEEDS_PER_POLICY, FIRST_SEED + index * SEEDS_PER_POLICY + episodes // POLICIES):
             place = cache / f"{task}_{index}_{seed}.json"
-            if only_kept and not place.exists():
+            theirs = json.loads(place.read_text()) if place.exists() else None
+            is_foreign = theirs is not None and theirs.get("fingerprint") != current
+            if is_foreign and not adopts:
+                theirs = None
+            if only_kept and theirs is None:
                 continue
             ours = play(ours_env, policy, seed)
-            theirs = json.loads(place.read_text()) if place.exists() else None
             found = first_difference(ours, theirs) if theirs else True
-            if found:
+            if not found:
+                counts["adopted"] += is_foreign
+            else:
                 theirs = play(their_env, policy, seed)
-                place.write_text(json.dumps(theirs))
+                place.write_text(json.dumps({**theirs, "fingerprint": current}))
                 found = first_difference(ours, theirs)
             counts["episodes"] += 1
             counts["steps"] += len(ours["actions"])
@@ -243,6 +266,8 @@ def table(rows: list[dict]) -> str:
             f"| {row['steps']:,} | {row['refused']:,} | {row['largest']:.1e} |"
         )
     for row in rows:
+        if row["adopted"]:
+            lines.append(f"\n{row['task']}: {row['adopted']} of highway-env's episodes were played under another build and adopted (`--adopt`)")
         for what in ("undecided", "differ"):
             for why in sorted({why for why, _ in row[what]}):
                 seeds = ", ".join(str(seed) for reason, seed in row[what] if reason == why)
@@ -263,20 +288,22 @@ def main() -> None:
     parser.add_argument("--task", action="append", choices=TASKS, help="only this one")
     parser.add_argument("--episodes", type=int, default=200, help="for each task, shared by five policies")
     parser.add_argument("--kept", action="store_true", help="only episodes that highway-env has played already")
+    parser.add_argument("--adopt", action="append", default=[], choices=TASKS, help="take what another build kept of this task")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("target/transfer"), help="where highway-env's episodes are kept")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="put the table into this document")
     parser.add_argument("--one", choices=TASKS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(compare(options.one, options.episodes, options.cache, options.kept)))
+        print(json.dumps(compare(options.one, options.episodes, options.cache, options.kept, options.one in options.adopt)))
         return
     rows = []
     for task in options.task or TASKS:
         command = [sys.executable, __file__, "--one", task, "--episodes", str(options.episodes), "--cache", str(options.cache)]
         command += ["--kept"] if options.kept else []
+        command += ["--adopt", task] if task in options.adopt else []
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         rows.append(json.loads(run.stdout.splitlines()[-1]))
-    flags = f"--episodes {options.episodes}" + (" --kept" if options.kept else "")
+    flags = f"--episodes {options.episodes}" + (" --kept" if options.kept else "") + "".join(f" --adopt {task}" for task in options.adopt)
     made = table(rows) + f"\n\nMade by `python python/transfer.py {flags}`."
     print(made)
     if options.write:

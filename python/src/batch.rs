@@ -5,7 +5,7 @@
 //! parallel ([`guard`]), what is allowed runs, and what it cost is charged before anything is reset.
 //!
 //! Start at [`Batch::step`]. **Invariants:** a decision is settled exactly once, its episode's last one
-//! included; a step that only resets is neither judged nor charged, and the ledger is renewed there and
+//! included, and if one ever could not be, nothing runs until all are reset; a step that only resets is neither judged nor charged, and the ledger is renewed there and
 //! nowhere else; results do not depend on the number of threads.
 
 mod guard;
@@ -38,6 +38,8 @@ pub(crate) struct Batch {
     risk: RiskModel,
     rows: Vec<Mutex<Row>>,
     guard: Option<Guard>,
+    /// Why nothing runs any more: a step that no ledger knows of. Only a reset of all makes it good.
+    broken: Option<String>,
 }
 
 /// The arrays that a step writes: rewards, both ends, then costs, speeds and crashes, and the same three
@@ -92,7 +94,7 @@ impl Batch {
             }
         };
         let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, rules))).collect();
-        Ok(Batch { batch, autoreset, risk, rows, guard })
+        Ok(Batch { batch, autoreset, risk, rows, guard, broken: None })
     }
 
     /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
@@ -119,6 +121,9 @@ impl Batch {
                 lock(row).begin(world, &self.risk);
             }
         }
+        if seeds.iter().all(Option::is_some) {
+            self.broken = None;
+        }
         self.tell(&mut told, |row| row.now)
     }
 
@@ -142,8 +147,12 @@ impl Batch {
         // A negative index is out of range; it becomes one that no task has.
         let indices: Vec<usize> =
             actions.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect();
-        let preferences = preferences.as_ref().map(|array| array.as_slice()).transpose()?;
-        let proposals = Proposals::Indices(&indices, preferences.unwrap_or(&[]));
+        // Copies: others may write into the caller's arrays while the interpreter is released.
+        let preferences = match &preferences {
+            Some(array) => array.as_slice()?.to_vec(),
+            None => Vec::new(),
+        };
+        let proposals = Proposals::Indices(&indices, &preferences);
         self.run(py, proposals, observations, finals, outcome, told, closing)
     }
 
@@ -162,8 +171,8 @@ impl Batch {
         told: Told<'py>,
         closing: Told<'py>,
     ) -> PyResult<()> {
-        let points = Proposals::Points(actions.as_slice()?);
-        self.run(py, points, observations, finals, outcome, told, closing)
+        let points = actions.as_slice()?.to_vec();
+        self.run(py, Proposals::Points(&points), observations, finals, outcome, told, closing)
     }
 
     /// What the shields did in the last step (or, where an episode ended and another began in it, at
@@ -264,6 +273,9 @@ impl Batch {
         mut told: Told<'py>,
         mut closing: Told<'py>,
     ) -> PyResult<()> {
+        if let Some(why) = &self.broken {
+            return Err(runtime_error(why));
+        }
         let out = Buffers {
             observations: observations.as_slice_mut()?,
             rewards: rewards.as_slice_mut()?,
@@ -271,7 +283,8 @@ impl Batch {
             truncated: truncated.as_slice_mut()?,
             final_observations: finals.as_slice_mut()?,
         };
-        let Batch { batch, autoreset, risk, rows, guard } = self;
+        let Batch { batch, autoreset, risk, rows, guard, broken } = self;
+        let unsettled = Mutex::new(None);
         py.detach(|| -> Result<(), String> {
             let skips_ended = *autoreset == Autoreset::NextStep;
             let chosen = match guard {
@@ -295,13 +308,24 @@ impl Batch {
                         Moment::Stepped(step) => {
                             row.scene.observe(world);
                             let cost = observed_cost(risk, world, &row.scene, &step);
-                            row.settle(world, cost);
+                            if let Err(error) = row.settle(world, cost) {
+                                let why =
+                                    format!("environment {place}: {error}; reset all of them");
+                                unsettled
+                                    .lock()
+                                    .unwrap_or_else(PoisonError::into_inner)
+                                    .get_or_insert(why);
+                            }
                         }
                     }
                 })
                 .map_err(|error| error.to_string())
         })
         .map_err(value_error)?;
+        *broken = unsettled.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = broken {
+            return Err(runtime_error(why));
+        }
         self.tell(&mut told, |row| row.now)?;
         match self.autoreset {
             Autoreset::SameStep => self.tell(&mut closing, |row| row.closing),
@@ -319,6 +343,10 @@ impl Batch {
         }
         Ok(())
     }
+}
+
+fn runtime_error(why: &str) -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err(why.to_owned())
 }
 
 /// A row; one that a panic left locked is still a row, and a later step makes it whole.

@@ -88,7 +88,8 @@ impl Driving {
         points: PyReadonlyArray1<'py, f32>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
         let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
-        let points = points.as_slice()?;
+        // A copy: others may write into the caller's array while the interpreter is released.
+        let points = points.as_slice()?.to_vec();
         let (risk, scene) = (&mut self.risk, &self.scene);
         let assessment = py
             .detach(|| risk.assess_each(scene, points.chunks_exact(dimension).map(Action::Point)));
@@ -132,6 +133,14 @@ fn ego_of(task: &cpss_highway::Task, body: Body, mind: Mind) -> PyResult<Ego> {
         Controls::Meta { .. } => Driver::Meta,
         Controls::Continuous(_) | Controls::Discrete { .. } => Driver::Raw,
     };
+    if let Controls::Meta { target_speeds, .. } = &task.controls
+        && usize::from(speed_index) >= target_speeds.len()
+    {
+        let count = target_speeds.len();
+        return Err(value_error(format!(
+            "`speed_index` is {speed_index}, but the task has {count} target speeds"
+        )));
+    }
     let mut car = Vehicle::new(network, driver, [x, y], body.heading, body.speed);
     car.steer(steering);
     let legs = route.into_iter().map(|(from, to, lane)| {

@@ -4,9 +4,11 @@
 //! user reads (environments, wrappers, docstrings) is Python, in `package/`; nothing here is meant to be
 //! imported by users. Start at the module at the end of this file, which lists everything.
 //!
-//! **Invariants:** whatever takes longer than a moment runs with the interpreter released; a wrong
-//! argument is a `ValueError` that names it; no buffer is copied on its way in or out, and none is
-//! kept, so arrays that Python holds never change behind its back.
+//! **Invariants:** a batch's steps and masks, a policy's values, a sweep's units, and the costs of scenes
+//! from elsewhere are worked out with the interpreter released (one world of its own is not: its steps
+//! are short); what is read then is a copy, and what is written is an array that nobody else has yet; no
+//! array is kept, so those that Python holds never change behind its back; a wrong argument is a
+//! `ValueError` that names it.
 //!
 //! **Absent on purpose:** decisions. The shield, the costs and the world are the crates'.
 

@@ -19,18 +19,18 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
     for (key, value) in settings {
         let key: String = key.extract()?;
         match key.as_str() {
-            "budget" => spec.budget = value.extract()?,
-            "horizon" => spec.horizon = value.extract()?,
-            "epsilon" => spec.epsilon = value.extract()?,
-            "tau_cap" => spec.tau_cap = value.extract()?,
-            "smoothing" => spec.smoothing = value.extract()?,
-            "last_resort" => spec.last_resort = value.extract()?,
-            "gain" => form = value.extract()?,
-            "k_density" => k_density = value.extract()?,
-            "k_change" => k_change = value.extract()?,
-            "gain_floor" => floor = value.extract()?,
+            "budget" => spec.budget = read(&key, &value, "a number")?,
+            "horizon" => spec.horizon = read(&key, &value, "a whole number from 0")?,
+            "epsilon" => spec.epsilon = read(&key, &value, "a number")?,
+            "tau_cap" => spec.tau_cap = read(&key, &value, "a number")?,
+            "smoothing" => spec.smoothing = read(&key, &value, "a number")?,
+            "last_resort" => spec.last_resort = read(&key, &value, "a whole number from 0")?,
+            "gain" => form = read(&key, &value, "a name")?,
+            "k_density" => k_density = read(&key, &value, "a number")?,
+            "k_change" => k_change = read(&key, &value, "a number")?,
+            "gain_floor" => floor = read(&key, &value, "a number")?,
             "fallback" => {
-                spec.fallback = match value.extract::<String>()?.as_str() {
+                spec.fallback = match read::<String>(&key, &value, "a name")?.as_str() {
                     "min-risk" => Fallback::MinRisk,
                     "best-admissible" => Fallback::BestAdmissible,
                     other => {
@@ -41,7 +41,7 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
                 };
             }
             "mode" => {
-                spec.mode = match value.extract::<String>()?.as_str() {
+                spec.mode = match read::<String>(&key, &value, "a name")?.as_str() {
                     "enforce" => Mode::Enforce,
                     "shadow" => Mode::Shadow,
                     other => {
@@ -70,6 +70,19 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
         }
     };
     Ok(spec)
+}
+
+/// A setting's value, or an error that names the setting and says what it takes.
+pub(crate) fn read<'py, T: FromPyObjectOwned<'py>>(
+    key: &str,
+    value: &Bound<'py, PyAny>,
+    wanted: &str,
+) -> PyResult<T> {
+    value.extract().map_err(|_| {
+        let shown =
+            value.repr().map_or_else(|_| "what cannot be shown".to_owned(), |r| r.to_string());
+        value_error(format!("`{key}` is {shown}, but has to be {wanted}"))
+    })
 }
 
 /// The shipped shield of a task, by the names that [`Shield`] takes.

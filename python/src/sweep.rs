@@ -1,7 +1,8 @@
 //! How is an experiment shared out from Python?
 //!
 //! A plan's units are the lab's own (`cpss run` does the same ones), each a pure function of itself. A
-//! unit and its record travel as JSON, so that any machine with this package can do one. Start at
+//! unit and its record travel as JSON, so that any machine with this package can do one (of a regime
+//! that is a file only the path travels, so the file has to be there as well). Start at
 //! [`plan_units`]; [`finish`] makes of the records what `cpss merge` makes.
 //!
 //! **Invariant:** a record has the same bytes whoever made it.

@@ -18,6 +18,23 @@ pub(crate) struct Task {
     pub(crate) inner: Arc<cpss_highway::Task>,
 }
 
+/// A lane's name, and its numbers.
+type LaneRow<'a> = ((&'a str, &'a str, usize), Vec<f64>);
+
+/// What the numbers of a lane are: where its centre line begins, is half-way, and ends, and its rules.
+const LANE: [&str; 10] = [
+    "start x",
+    "start y",
+    "middle x",
+    "middle y",
+    "end x",
+    "end y",
+    "width",
+    "speed limit",
+    "forbidden",
+    "priority",
+];
+
 #[pymethods]
 impl Task {
     /// Reads a config, as JSON by upstream's keys.
@@ -84,6 +101,25 @@ impl Task {
     #[getter]
     fn observation_shape(&self) -> Vec<usize> {
         self.inner.observer.shape()
+    }
+
+    /// Its lanes, by upstream's names, each with what [`LANE`] lists.
+    fn lanes(&self) -> Vec<LaneRow<'_>> {
+        let network = &self.inner.network;
+        let rows = network.lanes().map(|(id, lane)| {
+            let [[x0, y0], [x1, y1], [x2, y2]] =
+                [0.0, 0.5, 1.0].map(|part| lane.position(part * lane.length, 0.0));
+            let rules = [lane.speed_limit, f64::from(lane.forbidden), f64::from(lane.priority)];
+            let numbers = [&[x0, y0, x1, y1, x2, y2, lane.width], rules.as_slice()].concat();
+            (network.lane_name(id), numbers)
+        });
+        rows.collect()
+    }
+
+    /// What the numbers of a lane are.
+    #[getter]
+    fn lane_numbers(&self) -> [&'static str; 10] {
+        LANE
     }
 
     /// Decisions per second.

@@ -63,16 +63,19 @@ impl World {
         Ok(made)
     }
 
-    /// Starts an episode, writes its first observation, and returns the info.
-    #[pyo3(signature = (seed, seen))]
+    /// Starts an episode, writes its first observation, and returns the info. Without a seed the random
+    /// numbers go on: from `after` if it is given, the world that this one takes the place of.
+    #[pyo3(signature = (seed, seen, after = None))]
     fn reset<'py>(
         &mut self,
         py: Python<'py>,
         seed: Option<u64>,
         mut seen: PyReadwriteArrayDyn<'py, f32>,
+        after: Option<PyRef<'py, World>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let seen = room(&self.task, &mut seen)?;
-        self.origin = seed.map_or_else(|| self.world.random().clone(), Generator::seeded);
+        let before = after.as_ref().map_or(&self.world, |after| &after.world);
+        self.origin = seed.map_or_else(|| before.random().clone(), Generator::seeded);
         self.taken.clear();
         self.world.reset_from(self.origin.clone(), seen);
         self.scene.observe(&self.world);

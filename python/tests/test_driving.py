@@ -9,7 +9,7 @@ import pytest
 import cpss
 from cpss.shield import KEYS
 
-TASKS = ["merge-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "merge-v1", "intersection-v2", "racetrack-v1"]
+TASKS = ["merge-v0", "highway-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "merge-v1", "intersection-v2", "racetrack-v1"]
 
 
 def drive_both(task, config, steps):
@@ -95,6 +95,84 @@ def test_unknown_environments_are_refused_in_words():
         cpss.ShieldWrapper(gym.make("CartPole-v1"))
     with pytest.raises(ValueError, match="no task `parking-v0`"):
         cpss.ShieldWrapper(gym.make("parking-v0", disable_env_checker=True), last_resort=[0, 0])
+
+
+def widened(spread):
+    """highway-v0 with its lanes further apart, registered under a name that ends like the original's."""
+    from highway_env.envs.highway_env import HighwayEnv
+    from highway_env.road.lane import StraightLane
+
+    class Wide(HighwayEnv):
+        def _create_road(self):
+            super()._create_road()
+            lanes = self.road.network.graph["0"]["1"]
+            for place, lane in enumerate(lanes):
+                start, end = lane.start.copy(), lane.end.copy()
+                start[1] = end[1] = place * spread
+                lanes[place] = StraightLane(start, end, lane.width, lane.line_types, lane.forbidden, lane.speed_limit, lane.priority)
+
+    name = f"mine{spread}/highway-v0"
+    if name not in gym.registry:
+        gym.register(name, entry_point=Wide)
+    return gym.make(name, disable_env_checker=True, config={"vehicles_count": 5})
+
+
+def test_another_road_is_refused_and_the_lane_is_named():
+    same = cpss.ShieldWrapper(widened(4))
+    same.reset(seed=0)
+    assert same.step(1)[4]["shield"]["reason"] == ""
+    other = cpss.ShieldWrapper(widened(12))
+    with pytest.raises(ValueError, match=r"lane \('0', '1', 1\) of the road has start y 12"):
+        other.reset(seed=0)
+    with pytest.raises(gym.error.ResetNeeded):
+        other.step(1)
+    narrow = gym.make("merge-v0", disable_env_checker=True)
+    make_road = narrow.unwrapped._make_road
+
+    def one_lane_less():
+        make_road()
+        narrow.unwrapped.road.network.graph["c"]["d"].pop()
+
+    narrow.unwrapped._make_road = one_lane_less
+    with pytest.raises(ValueError, match=r"has no lane \('c', 'd', 1\)"):
+        cpss.ShieldWrapper(narrow).reset(seed=0)
+
+
+def test_another_class_under_an_originals_name_is_refused():
+    from highway_env.envs.merge_env import MergeEnv
+
+    gym.register("other/highway-v0", entry_point=MergeEnv)
+    with pytest.raises(ValueError, match="other/highway-v0 is a MergeEnv, but highway-env's highway-v0 is a HighwayEnv"):
+        cpss.ShieldWrapper(gym.make("other/highway-v0", disable_env_checker=True))
+
+
+def test_a_config_that_was_changed_in_place_is_seen():
+    speeds = [10.0, 15.0, 20.0]
+    env = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True, config={"action": {"type": "DiscreteMetaAction", "target_speeds": speeds}}))
+    env.reset(seed=0)
+    assert env.step(3)[4]["shield"]["reason"] == ""
+    env.unwrapped.config["action"]["target_speeds"] = [20.0, 25.0, 30.0]
+    shield = env.step(3)[4]["shield"]
+    assert shield["verdict"] == "infeasible" and "config was changed" in shield["reason"]
+    env.reset(seed=0)
+    fresh = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True))
+    fresh.reset(seed=0)
+    assert env.step(3)[4]["shield"] == fresh.step(3)[4]["shield"]
+    # What is only for the eye may change.
+    env.unwrapped.config["scaling"] = 9.0
+    assert env.step(3)[4]["shield"]["reason"] == ""
+
+
+def test_a_target_speed_that_the_task_has_not_is_refused():
+    def mend(env):
+        env.vehicle.speed_index = 2
+
+    for index, word in ((3, "the task has 3 target speeds"), (200, "the task has 3 target speeds"), (-1, "OverflowError")):
+        env = cpss.ShieldWrapper(Mended(mend))
+        env.reset(seed=0)
+        env.unwrapped.vehicle.speed_index = index
+        shield = env.step(3)[4]["shield"]
+        assert shield["verdict"] == "infeasible" and word in shield["reason"]
 
 
 def test_a_wrapper_that_changes_actions_belongs_around_the_shield():

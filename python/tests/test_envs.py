@@ -222,3 +222,22 @@ def test_an_environment_runs_in_other_processes():
                 assert (mine == other).all()
     finally:
         envs.close()
+
+
+def test_a_config_at_a_reset_goes_on_with_the_same_random_numbers_as_upstream(fresh_process):
+    fresh_process(change_config_in_both)
+
+
+def change_config_in_both():
+    import highway_env  # noqa: F401  (registers the ids of the original)
+
+    ours, theirs = gym.make("cpss/highway-v0"), gym.make("highway-v0", disable_env_checker=True)
+    np.testing.assert_allclose(ours.reset(seed=3)[0], theirs.reset(seed=3)[0], atol=1e-6)
+    seen = []
+    for lanes in (3, 2):
+        options = {"config": {"lanes_count": lanes, "vehicles_count": 10}}
+        one, two = ours.reset(options=options)[0], theirs.reset(options=options)[0]
+        np.testing.assert_allclose(one, two, atol=1e-6)
+        np.testing.assert_allclose(ours.step(1)[0], theirs.step(1)[0], atol=1e-6)
+        seen.append(one)
+    assert (seen[0] != seen[1]).any()

@@ -1,5 +1,6 @@
 """Contract: a policy chooses as Stable-Baselines3's `predict` does, from one observation or several."""
 
+import concurrent.futures
 import pickle
 
 import gymnasium as gym
@@ -61,3 +62,12 @@ def test_mistakes_are_named(tmp_path):
             policy.action_values(wrong)
     with pytest.raises(ValueError, match="NaN|inf"):
         policy.predict(np.full((5, 5), np.nan))
+
+
+def test_one_policy_answers_many_threads():
+    policy = cpss.load_policy("merge-v0")
+    observations = np.random.default_rng(0).normal(size=(4000, *policy.observation_shape)).astype(np.float32)
+    wanted = policy.action_values(observations)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: policy.action_values(observations), range(16)))
+    assert all((answer == wanted).all() for answer in answers)

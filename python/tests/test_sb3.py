@@ -6,15 +6,15 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import cpss
 import cpss.sb3
 from conftest import SHORT
-from cpss.shield import KEYS
 
 
 @pytest.mark.parametrize("shield", [None, True])
@@ -43,6 +43,8 @@ def test_a_batch_is_stable_baselines3s_own_vector_environment(shield):
                 np.testing.assert_array_equal(info["terminal_observation"], their_info["terminal_observation"])
             if shield:
                 assert info["shield"] == their_info["shield"]
+        for info, their_info in zip(ours.reset_infos, theirs.reset_infos):
+            assert info["cost"] == their_info["cost"] and info["speed"] == their_info["speed"]
     assert ends >= 6
     ours.close()
 
@@ -89,6 +91,47 @@ def test_training_logs_costs_and_what_the_shield_did():
     assert "rollout/ep_rew_mean" in noted.values
 
 
+class Told(gym.Env):
+    """Two episodes of which every number is written down here."""
+
+    observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
+    #: An episode's steps: cost, verdict, threshold, remaining, envelope.
+    episodes = [
+        [(0.5, "admit", 0.25, 3.5, 4.0), (0.25, "replace", 0.5, 3.25, 4.25)],
+        [(1.0, "infeasible", 0.0, 3.0, 5.0), (0.0, "replace", 0.125, 3.0, 5.0), (0.0, "admit", 0.25, 3.0, 5.0), (0.5, "admit", 0.125, 2.5, 5.5)],
+    ]
+
+    def __init__(self):
+        self.episode, self.place = -1, 0
+
+    def reset(self, *, seed=None, options=None):
+        self.episode, self.place = self.episode + 1, 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        steps = self.episodes[self.episode % 2]
+        cost, *shield = steps[self.place]
+        self.place += 1
+        info = {"cost": cost, "shield": dict(zip(("verdict", "threshold", "remaining", "envelope"), shield))}
+        return np.zeros(1, np.float32), 0.0, self.place == len(steps), False, info
+
+
+def test_what_is_logged_is_the_mean_over_episodes():
+    model = DQN("MlpPolicy", Told(), learning_starts=100, train_freq=1, policy_kwargs={"net_arch": [4]})
+    noted = Noted()
+    model.set_logger(Logger(None, [noted]))
+    model.learn(6, callback=cpss.sb3.ShieldCallback(), log_interval=1)
+    wanted = {
+        "rollout/ep_cost_mean": (0.75 + 1.5) / 2,
+        "shield/intervention_rate": (1 / 2 + 2 / 4) / 2,
+        "shield/infeasible_rate": (0 + 1 / 4) / 2,
+        "shield/threshold_mean": (0.375 + 0.125) / 2,
+        "shield/remaining_mean": (3.25 + 2.5) / 2,
+        "shield/envelope_mean": (4.25 + 5.5) / 2,
+    }
+    assert {key: noted.values[key] for key in wanted} == wanted
+
+
 def test_the_replay_stores_what_was_proposed_or_what_ran():
     def never(env, observation):
         """Only SLOWER is ever admissible."""
@@ -102,6 +145,43 @@ def test_the_replay_stores_what_was_proposed_or_what_ran():
 
     assert train() > {4}
     assert train(replay_buffer_class=cpss.sb3.ExecutedReplayBuffer) == {4}
+
+
+def only_gentle(env, observation, candidates):
+    """Torques beyond 1 are called dangerous."""
+    return (np.abs(candidates[:, 0]) > 1.0) * 0.9
+
+
+def gentle_pendulum():
+    return cpss.ShieldWrapper(gym.make("Pendulum-v1"), 2.0, 200, cost=only_gentle)
+
+
+def test_of_a_box_the_replay_stores_what_ran_in_the_learners_scale():
+    ran = []
+
+    class Noting(gym.Wrapper):
+        def step(self, action):
+            *step, info = self.env.step(action)
+            ran.append(float(info["shield"]["executed_action"][0]))
+            return (*step, info)
+
+    buffer = cpss.sb3.ExecutedReplayBuffer
+    model = SAC("MlpPolicy", Noting(gentle_pendulum()), learning_starts=40, seed=0, replay_buffer_class=buffer)
+    model.learn(60)
+    stored = model.replay_buffer.actions[:60].ravel()
+    # Pendulum's torques go from -2 to 2, and the replay's from -1 to 1.
+    np.testing.assert_allclose(stored, np.array(ran) / 2.0, atol=1e-6)
+    assert np.abs(stored).max() <= 0.5 < 0.6 < np.abs(ran).max()
+
+
+def test_actions_that_are_not_the_learners_are_not_stored_as_its_own():
+    env = cpss.ShieldWrapper(gym.make("cpss/highway-v0", config=SHORT), 4.0, 40, cost=lambda env, obs: [0.9] * 4 + [0.0])
+    fewer = gym.wrappers.TransformAction(env, lambda action: 3 * action, gym.spaces.Discrete(2))
+    scaled = gym.wrappers.RescaleAction(gentle_pendulum(), np.float32(-1), np.float32(1))
+    for algorithm, wrapped in ((DQN, fewer), (SAC, scaled)):
+        model = algorithm("MlpPolicy", wrapped, learning_starts=40, seed=0, replay_buffer_class=cpss.sb3.ExecutedReplayBuffer)
+        with pytest.raises(ValueError, match="around the shield"):
+            model.learn(40)
 
 
 def test_masks_reach_sb3_contrib():
@@ -155,6 +235,17 @@ def test_models_that_cannot_be_policies_are_refused():
     with pytest.raises(ValueError, match="not a plain MLP"):
         cpss.from_sb3(strange)
 
+    class Doubled(FlattenExtractor):
+        """An extractor that keeps the size, so that only its class tells."""
+
+        def forward(self, observations):
+            return 2 * super().forward(observations)
+
+    for algorithm in (DQN, PPO):
+        model = algorithm("MlpPolicy", env, policy_kwargs={"features_extractor_class": Doubled}, device="cpu")
+        with pytest.raises(ValueError, match="Doubled"):
+            cpss.from_sb3(model)
+
 
 def test_a_policy_is_evaluated_by_stable_baselines3():
     policy = cpss.load_policy("merge-v0", seed=0)
@@ -174,4 +265,12 @@ def test_what_a_native_batch_has_not_is_said():
     with pytest.raises(ValueError, match="SAME_STEP"):
         cpss.sb3.VecEnv(cpss.make_vec("merge-v0", 2))
     assert envs.get_attr("task_id") == ["merge-v0"] * 2 and envs.env_is_wrapped(gym.Wrapper) == [False] * 2
-    assert len(KEYS) == 10
+
+
+def test_a_closed_batch_is_closed():
+    envs = cpss.sb3.make_vec_env("merge-v0", 2, shield=True)
+    envs.reset()
+    envs.close()
+    for call in (envs.reset, lambda: envs.step(np.array([1, 1])), lambda: envs.env_method("action_masks")):
+        with pytest.raises(gym.error.ClosedEnvironmentError):
+            call()

@@ -115,8 +115,22 @@ def test_an_observed_cost_that_fails_is_charged_in_full():
     env = cartpole(lambda env, obs: [0.0, 0.0], observed=lambda env, obs, terminated, info: 1 / 0)
     env.reset(seed=0)
     shield = env.step(0)[4]["shield"]
-    assert shield["remaining"] == 4.0 and "ZeroDivisionError" in shield["reason"]
+    assert shield["remaining"] == 4.0
+    assert shield["reason"] == "unusable-observation: ZeroDivisionError: division by zero"
     assert env.certificate()["unusable_observations"] == 1
+
+
+def test_what_cannot_be_used_is_recorded_of_an_admitted_action_too():
+    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
+    for observed in (np.nan, -0.5, np.inf):
+        env = cartpole(free, context=lambda env, obs: np.nan, observed=lambda env, obs, terminated, info, cost=observed: cost)
+        env.reset(seed=0)
+        shield = env.step(0)[4]["shield"]
+        assert shield["verdict"] == "admit" and shield["remaining"] == 4.0
+        assert shield["reason"] == f"unusable-context: nan; unusable-observation: {observed}"
+    env = cartpole(lambda env, obs: 1 / 0, context=lambda env, obs: {}["density"], observed=lambda *_: 0.0)
+    env.reset(seed=0)
+    assert env.step(0)[4]["shield"]["reason"] == "unusable-cost; ZeroDivisionError: division by zero; unusable-context: KeyError: 'density'"
 
 
 def test_what_is_observed_is_charged_and_the_closing_step_too():
@@ -173,6 +187,51 @@ def test_a_step_that_raises_is_charged_as_the_worst_and_needs_a_reset():
         env.step(0)
 
 
+class Stopped(BaseException):
+    """No error, but it ends what is going on, as Ctrl-C does."""
+
+
+@pytest.mark.parametrize("what", [KeyboardInterrupt, Stopped, SystemExit])
+def test_a_step_that_is_interrupted_after_the_world_moved_is_charged_as_the_worst(what):
+    moved = []
+
+    class Counting(gym.Wrapper):
+        def step(self, action):
+            moved.append(action)
+            return self.env.step(action)
+
+    def observed(env, observation, terminated, info):
+        if len(moved) == 2:
+            raise what
+        return 0.25
+
+    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
+    env = cpss.ShieldWrapper(Counting(gym.make("CartPole-v1")), 5.0, 500, cost=free, observed=observed)
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(what):
+        env.step(0)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(0)
+    certificate = env.certificate()
+    assert len(moved) == 2 == certificate["steps"], "every step of the world is in the account, once"
+    assert certificate["spent"] == 1.25 and certificate["unusable_observations"] == 1
+    env.reset(seed=0)
+    assert env.step(0)[4]["shield"]["remaining"] == 4.75
+
+
+def test_a_step_that_is_none_is_charged_as_the_worst():
+    class Short(gym.Wrapper):
+        def step(self, action):
+            return self.env.step(action)[:4]
+
+    env = cpss.ShieldWrapper(Short(gym.make("CartPole-v1").unwrapped), 5.0, 500, cost=lambda env, obs: [0.0, 0.0])
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="unpack"):
+        env.step(0)
+    assert (env.certificate()["steps"], env.certificate()["spent"]) == (1, 1.0)
+
+
 def test_after_an_episode_nothing_runs_until_a_reset():
     env = cartpole(lambda env, obs: [0.0, 0.0], budget=50.0)
     env.reset(seed=0)
@@ -191,15 +250,62 @@ def test_after_an_episode_nothing_runs_until_a_reset():
     assert "reset" in verdicts
 
 
-def test_costs_are_asked_for_once_per_step():
-    asked = []
-    env = cartpole(lambda env, obs: asked.append(1) or [0.0, 0.9])
+def test_a_step_judges_the_scene_as_it_is_and_not_the_one_that_was_masked():
+    scene = {"costs": [0.0, 0.9], "asked": 0}
+
+    def cost(env, observation):
+        scene["asked"] += 1
+        return scene["costs"]
+
+    env = cartpole(cost)
     env.reset(seed=0)
     assert env.action_masks().tolist() == env.action_masks().tolist() == [True, False]
-    env.step(0)
-    assert len(asked) == 1
-    env.step(0)
-    assert len(asked) == 2
+    scene.update(costs=[0.9, 0.0], asked=0)
+    shield = env.step(0)[4]["shield"]
+    assert (shield["verdict"], shield["executed_action"], shield["cost_proposed"]) == ("replace", 1, 0.9)
+    assert scene["asked"] == 1, "once for all actions"
+    driving = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True))
+    driving.reset(seed=0)
+    assert driving.action_masks()[3]
+    standing = driving.unwrapped.road.vehicles[-1]
+    standing.position, standing.speed = driving.unwrapped.vehicle.position + [12.0, 0.0], 0.0
+    assert driving.step(3)[4]["shield"]["verdict"] != "admit"
+
+
+@pytest.mark.parametrize("make", ["box", "dictionary", "the same array every time"])
+def test_what_the_caller_does_with_an_observation_does_not_blind_the_shield(make):
+    class Seen(gym.Wrapper):
+        """CartPole that shows only how many steps were made."""
+
+        array = np.zeros(1, np.float32)
+
+        def _show(self, count):
+            if make == "the same array every time":
+                self.array[0] = count
+                return self.array
+            seen = np.full(1, count, np.float32)
+            return {"steps": seen} if make == "dictionary" else seen
+
+        def reset(self, **kwargs):
+            self.count = 0
+            return self._show(0), self.env.reset(**kwargs)[1]
+
+        def step(self, action):
+            self.count += 1
+            return self._show(self.count), *self.env.step(action)[1:]
+
+    told = []
+
+    def cost(env, observation):
+        told.append(float((observation["steps"] if make == "dictionary" else observation)[0]))
+        return [0.0, 0.0]
+
+    env = cpss.ShieldWrapper(Seen(gym.make("CartPole-v1")), 5.0, 500, cost=cost)
+    observation, _ = env.reset(seed=0)
+    for action in (0, 1, 0):
+        (observation["steps"] if make == "dictionary" else observation)[...] = -99
+        observation = env.step(action)[0]
+    assert told == [0.0, 1.0, 2.0]
 
 
 def test_masks_leave_the_least_risky_action():
@@ -272,6 +378,10 @@ def test_wrong_arguments_are_named():
         ({"cost": free, "budget": 1.0, "horizon": 5, "mode": "off"}, "\"off\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "fallback": "any"}, "\"any\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "tau_cap": 1.0}, "tau_cap"),
+        ({"cost": free, "budget": "much", "horizon": 5}, "`budget` is 'much', but has to be a number"),
+        ({"cost": free, "budget": 1.0, "horizon": -5}, "`horizon` is -5, but has to be a whole number"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "smoothing": [1]}, "`smoothing` is"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "gain": 3}, "`gain` is 3"),
         ({"cost": free, "budget": 1.0, "horizon": 5, "gain": "loud"}, "\"loud\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "bugdet": 1.0}, "`bugdet`"),
         ({"cost": free, "budget": 1.0, "horizon": 5, "context": 3}, "`context`"),
@@ -350,3 +460,16 @@ def test_the_wrapper_is_told_in_the_spec_and_runs_in_other_processes():
         assert infos["shield"]["verdict"].tolist() == ["admit", "admit"]
     finally:
         envs.close()
+
+
+def test_around_a_closed_environment_nothing_runs_and_nothing_is_forgotten():
+    env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+    env.reset(seed=0)
+    env.step(3)
+    env.close()
+    with pytest.raises(gym.error.ClosedEnvironmentError):
+        env.step(3)
+    # It cannot be known that the world did not move, so that step is charged as the worst.
+    assert env.certificate()["steps"] == 2 and env.certificate()["spent"] >= 1.0
+    with pytest.raises(gym.error.ClosedEnvironmentError):
+        env.reset(seed=0)

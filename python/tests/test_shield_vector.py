@@ -114,7 +114,9 @@ def test_masks_are_the_single_ones_and_preferences_choose():
     with pytest.raises(ValueError, match="preferences"):
         envs.step(np.ones(4, int), preferences=np.ones((4, 3)))
     with pytest.raises(ValueError, match="no shield"):
-        cpss.make_vec("merge-v0", 2).action_masks()
+        bare = cpss.make_vec("merge-v0", 2)
+        bare.reset(seed=0)
+        bare.action_masks()
 
 
 def test_a_shadow_batch_never_acts():
@@ -144,3 +146,45 @@ def test_under_the_shield_fewer_episodes_end_badly():
             first &= ~ended
         crashes[mode] = int(crashed.sum())
     assert crashes["enforce"] < crashes["shadow"] / 3
+
+
+def test_before_the_first_reset_and_after_the_end_nothing_is_answered():
+    envs = cpss.make_vec("merge-v0", 2, shield=True)
+    for ask in (envs.action_masks, envs.certificates):
+        with pytest.raises(gym.error.ResetNeeded):
+            ask()
+    envs.reset(seed=0)
+    envs.close()
+    for ask in (envs.action_masks, envs.certificates):
+        with pytest.raises(gym.error.ClosedEnvironmentError):
+            ask()
+
+
+def test_preferences_have_a_row_per_environment():
+    envs = cpss.make_vec("merge-v0", 2, shield=True)
+    envs.reset(seed=0)
+    for wrong in (np.zeros((5, 2)), np.zeros(10), np.zeros((1, 10)), np.zeros((2, 4))):
+        with pytest.raises(ValueError, match="`preferences` has the shape"):
+            envs.step([1, 1], preferences=wrong)
+    envs.step([1, 1], preferences=np.zeros((2, 5)))
+    points = cpss.make_vec("racetrack-v0", 2, shield=True)
+    points.reset(seed=0)
+    with pytest.raises(ValueError, match="points of a box"):
+        points.step(np.zeros((2, 1)), preferences=np.zeros((2, 5)))
+
+
+def test_a_partial_reset_renews_only_its_own_ledgers():
+    envs = cpss.make_vec("highway-v0", 3, shield=True, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    for _ in range(4):
+        envs.step([3, 3, 3])
+    before = envs.certificates()
+    assert [account["steps"] for account in before] == [4, 4, 4]
+    mask = np.array([False, True, False])
+    infos = envs.reset(options={"reset_mask": mask})[1]
+    after = envs.certificates()
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert (after[1]["steps"], after[1]["spent"]) == (0, 0.0)
+    assert infos["shield"]["remaining"][1] == after[1]["budget"]
+    envs.step([1, 1, 1])
+    assert [account["steps"] for account in envs.certificates()] == [5, 1, 5]

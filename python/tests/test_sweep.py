@@ -4,12 +4,15 @@ threads, or Ray's workers, of which one may be killed."""
 import os
 import pathlib
 import signal
+import subprocess
 import threading
 import time
 
 import pytest
 
 import cpss
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PLAN = {
     "tasks": ["merge-v0", "intersection-v0"],
@@ -45,6 +48,24 @@ def test_a_plan_may_be_a_file(alone, tmp_path):
 
 
 @pytest.fixture(scope="module")
+def command():
+    """The `cpss` command of this very tree, which a later stage of the gate builds anyway."""
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "cpss"], cwd=ROOT, check=True, timeout=900)
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release" / "cpss"
+
+
+def test_a_sweep_is_what_the_command_makes(alone, command, tmp_path):
+    """Records, tables, figures and traces, byte for byte; the report tells of another command."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text("".join(f"{key} = {value!r}\n" for key, value in PLAN.items()))
+    for arguments in (["run", "--shard", "0/2", "--out", "a"], ["run", "--shard", "1/2", "--out", "b"], ["merge", "--out", "all", "a", "b"]):
+        subprocess.run([command, arguments[0], "--plan", plan, *arguments[1:]], cwd=tmp_path, check=True, timeout=120, capture_output=True)
+    made = bytes_below(tmp_path / "all")
+    assert made.keys() == alone[1].keys()
+    assert {name for name in made if made[name] != alone[1][name]} == {"report.html"}
+
+
+@pytest.fixture(scope="module")
 def local_ray():
     import ray
 
@@ -71,8 +92,8 @@ def test_threads_change_no_byte_and_what_is_done_is_not_done_again(alone, tmp_pa
     assert {path: path.stat().st_mtime_ns for path in others} == others
 
 
-def listening():
-    """The addresses on which this process and those it started listen, in the kernel's hexadecimal."""
+def own_processes():
+    """This process and those it started."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -83,8 +104,13 @@ def listening():
     own = {os.getpid()}
     while more := {process for process, parent in parents.items() if parent in own} - own:
         own |= more
+    return own
+
+
+def listening():
+    """The addresses on which this process and those it started listen, in the kernel's hexadecimal."""
     sockets = set()
-    for process in own:
+    for process in own_processes():
         try:
             sockets |= {os.readlink(link) for link in pathlib.Path(f"/proc/{process}/fd").iterdir()}
         except OSError:
@@ -107,14 +133,13 @@ def test_ray_changes_no_byte(alone, local_ray, tmp_path):
 def busy_workers():
     """Processes of our own Ray that are doing a unit, by what they call themselves."""
     busy = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                title = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if title.startswith(b"ray::_native_run"):
-                busy.append(int(entry.name))
+    for process in own_processes():
+        try:
+            title = pathlib.Path(f"/proc/{process}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if title.startswith(b"ray::_native_run"):
+            busy.append(process)
     return busy
 
 

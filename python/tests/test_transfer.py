@@ -1,6 +1,7 @@
 """Contract: the comparison with highway-env itself finds that episodes agree, and finds it when they do not."""
 
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -24,6 +25,29 @@ def test_shielded_episodes_of_the_original_are_ours(tmp_path):
         assert "| merge-v0 | 5 | 5 | 0 | 0 |" in run.stdout
     text = document.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "| 5 | 5 |" in text and "old" not in text
+
+
+def test_what_another_build_kept_is_played_again_unless_it_is_adopted(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, SCRIPT, "--task", "merge-v0", "--episodes", "5", "--cache", tmp_path, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert "| merge-v0 | 5 | 5 |" in run()
+    places = sorted(tmp_path.glob("*.json"))
+    assert len(places) == 5
+    fresh = places[0].read_text()
+    # As an older build would have kept it, with other numbers in it that no comparison looks at.
+    old = {**json.loads(fresh), "fingerprint": "of another build", "refused": -7}
+    places[0].write_text(json.dumps(old))
+    places[1].write_text(json.dumps({key: value for key, value in json.loads(places[1].read_text()).items() if key != "fingerprint"}))
+    assert "| merge-v0 | 3 | 3 |" in run("--kept")
+    adopted = run("--kept", "--adopt", "merge-v0")
+    assert "| merge-v0 | 5 | 5 |" in adopted and "merge-v0: 2 of highway-env's episodes" in adopted
+    assert "--adopt merge-v0`" in adopted and json.loads(places[0].read_text()) == old
+    assert "adopted" not in run()
+    assert places[0].read_text() == fresh
 
 
 def episode(**changes):

@@ -2,6 +2,7 @@
 all three autoreset modes, for any number of threads."""
 
 import threading
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -71,8 +72,8 @@ def test_disabled_is_gymnasiums():
                 np.testing.assert_array_equal(infos[f"_{key}"], their_infos[f"_{key}"])
 
 
-def test_some_are_reset_and_the_others_see_what_they_saw():
-    mode = AutoresetMode.DISABLED
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_some_are_reset_and_the_others_see_what_they_saw(mode):
     ours, theirs = cpss.make_vec("highway-v0", COUNT, autoreset_mode=mode), reference(mode, config={})
     ours.reset(seed=1), theirs.reset(seed=1)
     kept = []
@@ -87,6 +88,30 @@ def test_some_are_reset_and_the_others_see_what_they_saw():
         assert infos["_cost"].tolist() == mask.tolist() == their_infos["_cost"].tolist()
         one[...] = np.nan  # what was returned belongs to whoever got it
     np.testing.assert_array_equal(ours.step(actions)[0], theirs.step(actions)[0])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_who_is_reset_by_hand_is_not_reset_again(mode):
+    ours, theirs = cpss.make_vec("highway-v0", COUNT, config=SHORT, autoreset_mode=mode), reference(mode)
+    ours.reset(seed=1), theirs.reset(seed=1)
+    by_hand = 0
+    for _ in range(12):
+        mine, other = ours.step(np.full(COUNT, 1)), theirs.step(np.full(COUNT, 1))
+        np.testing.assert_array_equal(mine[0], other[0])
+        assert_same_infos(mine[4], other[4])
+        ended = mine[2] | mine[3]
+        ended[::2] = False
+        if ended.any():
+            by_hand += 1
+            one, two = (envs.reset(options={"reset_mask": ended.copy()})[0] for envs in (ours, theirs))
+            np.testing.assert_array_equal(one, two)
+    assert by_hand > 1
+
+
+def test_a_batchs_config_is_fixed():
+    envs = cpss.make_vec("highway-v0", 2)
+    with pytest.raises(ValueError, match="make another one with `config=`"):
+        envs.reset(seed=0, options={"config": {"duration": 1}})
 
 
 def test_gymnasium_makes_it_and_seeds_are_per_environment():
@@ -163,6 +188,8 @@ def test_wrong_arguments_are_named():
     envs = cpss.make_vec("merge-v0", 2)
     with pytest.raises(gym.error.ResetNeeded):
         envs.step([1, 1])
+    with pytest.raises(gym.error.ResetNeeded):
+        cpss.make_vec("merge-v0", 2, render_mode="ansi").render()
     for seed in ([1], -3, [1, -1]):
         with pytest.raises(ValueError, match="seed"):
             envs.reset(seed=seed)
@@ -184,13 +211,46 @@ def test_pictures_of_all():
     assert all("E" in one for one in text.render())
 
 
+def longest_pause(act):
+    """Which share of an act another thread stood still for at most, and how long the act took."""
+    ticks, over = [], threading.Event()
+
+    def tick():
+        while not over.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.0005)
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    while not ticks:
+        time.sleep(0.001)
+    begin = time.perf_counter()
+    act()
+    end = time.perf_counter()
+    over.set()
+    ticking.join()
+    during = [begin, *(moment for moment in ticks if begin < moment < end), end]
+    return max(later - earlier for earlier, later in zip(during, during[1:])) / (end - begin), end - begin
+
+
 def test_the_interpreter_is_free_while_a_batch_steps():
-    """Two threads step a batch each, and a third counts: it would stand still if either held on to the
-    interpreter for a whole step."""
-    batches = [cpss.make_vec("highway-v0", 64, num_threads=1) for _ in range(2)]
+    """Another thread goes on in the middle of one long native step."""
+    share, _ = longest_pause(lambda: sum(range(10**7)))
+    assert share > 0.5, "what holds on to the interpreter is noticed, or else nothing is tested"
+    envs = cpss.make_vec("highway-v0", 1024, num_threads=1, shield=True)
+    envs.reset(seed=0)
+    actions = np.ones(1024, np.int64)
+    # Other programs may be in the way now and then, but not every time.
+    pauses = [longest_pause(lambda: envs.step(actions)) for _ in range(3)]
+    assert max(seconds for _, seconds in pauses) > 0.05, "too short a step: nothing was tested"
+    assert min(share for share, _ in pauses) < 0.5, pauses
+
+
+def test_batches_in_two_threads_do_not_disturb_each_other():
+    batches = [cpss.make_vec("highway-v0", 64, num_threads=1) for _ in range(3)]
     for batch in batches:
         batch.reset(seed=0)
-    results = [[], []]
+    results = [[], [], []]
 
     def work(place):
         for _ in range(5):
@@ -199,23 +259,23 @@ def test_the_interpreter_is_free_while_a_batch_steps():
     threads = [threading.Thread(target=work, args=(place,)) for place in (0, 1)]
     for thread in threads:
         thread.start()
-    counted = 0
-    while any(thread.is_alive() for thread in threads):
-        counted += 1
-    assert counted > 100
-    for one, other in zip(*results):
-        assert (one == other).all(), "and neither disturbs the other"
+    for thread in threads:
+        thread.join()
+    work(2)  # and once alone
+    assert all(len(result) == 5 for result in results)
+    for one, other, alone in zip(*results):
+        assert (one == alone).all() and (other == alone).all()
 
 
 def test_one_batch_in_two_threads_is_refused_and_not_a_crash():
-    envs = cpss.make_vec("highway-v0", 64, num_threads=1)
+    envs = cpss.make_vec("highway-v0", 256, num_threads=1)
     envs.reset(seed=0)
-    refused, done = [], []
+    refused, done, deadline = [], [], time.monotonic() + 60
 
     def work():
-        for _ in range(20):
+        while not (refused and done) and time.monotonic() < deadline:
             try:
-                envs.step(np.ones(64, np.int64))
+                envs.step(np.ones(256, np.int64))
                 done.append(1)
             except RuntimeError as error:
                 refused.append(str(error))
@@ -225,4 +285,5 @@ def test_one_batch_in_two_threads_is_refused_and_not_a_crash():
         thread.start()
     for thread in threads:
         thread.join()
-    assert done and all("borrowed" in words for words in refused)
+    assert done and refused, "they never met: nothing was tested"
+    assert all("borrowed" in words for words in refused)

@@ -49,9 +49,6 @@ class Discrete:
     def points(self, _candidates) -> None:
         return None
 
-    def fits(self, _situation, _proposal) -> bool:
-        return True
-
     def write(self, proposal: int, _situation, decision) -> Any:
         return int(self.space.start) + decision.executed
 
@@ -102,10 +99,6 @@ class Box:
 
     def points(self, candidates: np.ndarray) -> np.ndarray:
         return candidates.astype(self.space.dtype).reshape(self.count, *self.space.shape)
-
-    def fits(self, situation, proposal: np.ndarray) -> bool:
-        low, high, _ = self.box
-        return bool((situation.candidates[0] == np.clip(proposal, low, high)).all())
 
     def write(self, proposal, situation, decision) -> np.ndarray:
         return self.points(situation.candidates)[decision.executed]

@@ -5,7 +5,9 @@ environments, whose scene is at hand; :class:`Upstream` reads the scene out of h
 an observer could see (poses, speeds, sizes, wrecks, where a car shows it is bound), and of the ego also
 its own intentions. Another driver's timers, parameters and targets are never looked at.
 
-Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield.
+Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield. So is
+a road that is not the task's: a class of one's own may differ from highway-env's in other things, but the risk
+model knows how the task's own cars move, and cannot see if they were given another way of doing that.
 """
 
 from __future__ import annotations
@@ -14,9 +16,17 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 
 from cpss import _native
 from cpss.envs import DrivingEnv, config_json, short_id
+
+
+#: Keys of upstream's config that no cost depends on, and that may change at any time.
+UNSEEN = (
+    "controlled_vehicles", "screen_width", "screen_height", "centering_position", "scaling", "show_trajectories",
+    "render_agent", "offscreen_rendering", "manual_control", "real_time_rendering",
+)  # fmt: skip
 
 
 class Driver:
@@ -62,13 +72,15 @@ class Upstream(Driver):
         self._prepare()
 
     def _prepare(self) -> None:
-        self._config = dict(self._env.config)
-        self.task = _native.Task(self._id, config_json(known_keys(self._config)))
+        # As text, since nested dictionaries are changed in place.
+        self._config = config_json(known_keys(self._env.config))
+        self.task = _native.Task(self._id, self._config)
         self._risk = _native.Driving(self.task)
 
     def begin(self) -> None:
-        if self._env.config != self._config:
+        if config_json(known_keys(self._env.config)) != self._config:
             self._prepare()
+        check_road(self._env.road.network, self.task)
 
     def assess(self, points):
         self._look()
@@ -89,6 +101,8 @@ class Upstream(Driver):
         env = self._env
         if len(env.controlled_vehicles) != 1:
             raise ValueError(f"there are {len(env.controlled_vehicles)} egos, but one can be shielded")
+        if config_json(known_keys(env.config)) != self._config:
+            raise ValueError("the config was changed in the middle of an episode: reset the environment")
         ego = env.vehicle
         others = [body(car) for car in env.road.vehicles if car is not ego]
         obstacles = [body(thing) for thing in env.road.objects if thing.solid]
@@ -131,11 +145,38 @@ def upstream_id(inner: Any) -> str:
             "give a function cost(env, observation)"
         )
     if inner.spec is not None:
-        return short_id(inner.spec.id)
+        name = short_id(inner.spec.id)
+        known = gym.registry.get(name)
+        if known is None or not isinstance(known.entry_point, str):
+            raise ValueError(f"{inner.spec.id} is no task of highway-env's: there is none that it registered as {name}")
+        kind = load_env_creator(known.entry_point)
+        if not (isinstance(kind, type) and isinstance(inner, kind)):
+            raise ValueError(f"{inner.spec.id} is a {type(inner).__name__}, but highway-env's {name} is a {kind.__name__}")
+        return name
     # Made without `gym.make`: the registry knows what a class is called.
     kind = f"{type(inner).__module__}:{type(inner).__name__}"
     names = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
     return names[0] if names else kind
+
+
+def check_road(network: Any, task: _native.Task) -> None:
+    """Whether the road is the task's, lane for lane.
+
+    Raises:
+        ValueError: if it is not; it names the first lane that differs.
+    """
+    theirs = {(start, end, place): lane for start, ends in network.graph.items() for end, lanes in ends.items() for place, lane in enumerate(lanes)}
+    ours = dict(task.lanes())
+    for name in sorted(ours.keys() ^ theirs.keys()):
+        which = "has no lane" if name in ours else "has a lane more than the task:"
+        raise ValueError(f"the road {which} {name}, so the costs of {task.id} would be another road's")
+    for name, numbers in ours.items():
+        lane = theirs[name]
+        points = [coordinate for part in (0.0, 0.5, 1.0) for coordinate in lane.position(part * lane.length, 0.0)]
+        found = [*points, lane.width, lane.speed_limit, lane.forbidden, lane.priority]
+        for what, wanted, got in zip(task.lane_numbers, numbers, found):
+            if not abs(got - wanted) <= 1e-6:
+                raise ValueError(f"lane {name} of the road has {what} {got}, but in {task.id} it has {wanted}: the costs would be another road's")
 
 
 def body(thing: Any) -> tuple[float, ...]:
@@ -157,4 +198,4 @@ def mind(ego: Any) -> tuple:
 
 def known_keys(config: dict) -> dict:
     """Upstream's config without what only concerns its agents and windows."""
-    return {key: value for key, value in config.items() if key not in ("controlled_vehicles",)}
+    return {key: value for key, value in config.items() if key not in UNSEEN}

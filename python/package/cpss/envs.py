@@ -88,19 +88,21 @@ class DrivingEnv(gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode. With a seed it is the one of highway-env's ``reset(seed=seed)``; without
         one the random numbers go on from where they are. ``options={"config": {...}}`` changes the
-        config first, as upstream."""
+        config first, as upstream, and the random numbers go on all the same."""
         self._check_open()
         if seed is not None:
             seed = checked_seed(seed)
         super().reset(seed=seed)
+        before = self._world
         if options and options.get("config"):
             self._configure({**self.config, **options["config"]})
-        if seed is None and self._world is None:
+        if before is None and seed is None:
             seed = int(self.np_random.integers(2**63))
         if self._world is None:
-            self._world = _native.World(self._task, seed)
+            self._world = _native.World(self._task, seed or 0)
         observation = np.empty(self._shape, np.float32)
-        return observation, self._world.reset(seed, observation)
+        after = before if before is not self._world else None
+        return observation, self._world.reset(seed, observation, after)
 
     def step(self, action):
         """Lets the ego decide, and the world run until the next decision.

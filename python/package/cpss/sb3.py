@@ -21,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from cpss import _native
 from cpss.policy import Policy
@@ -74,6 +75,8 @@ class VecEnv(vec_env.VecEnv):
         if dones.any():
             endings = self._rows(infos["final_info"])
             for i in np.flatnonzero(dones):
+                # The row is the next episode's first, until what the last one ended with takes its place.
+                self.reset_infos[i] = rows[i]
                 rows[i] = {**endings[i], "terminal_observation": infos["final_obs"][i]}
         for i, row in enumerate(rows):
             row["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])
@@ -164,7 +167,12 @@ def summary(steps: list[tuple]) -> dict[str, float]:
 
 
 class ExecutedReplayBuffer(ReplayBuffer):
-    """A replay buffer that stores the action that **ran**, not the one that was proposed.
+    """A replay buffer that stores the action that **ran**, not the one that was proposed. Of a box it stores
+    what Stable-Baselines3 does: the action with its bounds scaled to -1 and 1.
+
+    Raises:
+        ValueError: on ``add``, if the shield's actions are not the learner's. A wrapper that changes actions goes
+            into the environment before the shield does, or its learner stores what it proposed.
 
     >>> from stable_baselines3 import DQN
     >>> env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
@@ -175,8 +183,30 @@ class ExecutedReplayBuffer(ReplayBuffer):
         ran = np.array(action)
         for i, info in enumerate(infos):
             if "shield" in info:
-                ran[i] = np.reshape(info["shield"]["executed_action"], ran[i].shape)
+                proposed, executed = (info["shield"][key] for key in ("proposed_action", "executed_action"))
+                # The learner's own action is known in both forms: if they differ, so do the spaces.
+                if not np.allclose(self._stored(proposed), np.ravel(action[i]), atol=1e-5):
+                    raise ValueError(
+                        f"the learner proposed {action[i]!r} (a box scaled to -1 and 1), but the shield was given {proposed!r}: "
+                        "a wrapper around the shield changes actions, so what ran is not an action of the learner's"
+                    )
+                ran[i] = self._stored(executed).reshape(ran[i].shape)
         super().add(obs, next_obs, ran, reward, done, infos)
+
+    def _stored(self, action) -> np.ndarray:
+        """An action of the environment as the buffer holds it."""
+        space = self.action_space
+        if isinstance(space, spaces.Box):
+            point = np.asarray(action, np.float64).reshape(-1)
+            low, high = (bound.astype(np.float64).ravel() for bound in (space.low, space.high))
+            if point.shape == low.shape:
+                scaled = 2.0 * (point - low) / (high - low) - 1.0
+                # Single precision may overshoot a bound by its last bit, and no more than that.
+                if (np.abs(scaled) <= 1.0 + 1e-5).all():
+                    return scaled.clip(-1.0, 1.0)
+        elif space.contains(np.asarray(action, space.dtype).reshape(space.shape)):
+            return np.asarray(action).reshape(-1)
+        raise ValueError(f"the shield's action {action!r} is not in the learner's space {space}: is there a wrapper around the shield?")
 
 
 def from_sb3(model: BaseAlgorithm) -> Policy:
@@ -184,7 +214,8 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
     actor (PPO, A2C, MaskablePPO). Its greedy actions are the model's own, ``deterministic=True``.
 
     Raises:
-        ValueError: for a network that is not a plain MLP with ReLU or Tanh, or actions that are no list.
+        ValueError: for a network that is not a plain MLP with ReLU or Tanh behind a ``FlattenExtractor``, or
+            actions that are no list.
     """
     import torch
 
@@ -193,6 +224,12 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
     if not isinstance(model.observation_space, spaces.Box):
         raise ValueError(f"the model sees {model.observation_space}, but has to see one Box")
     policy = model.policy
+    # Each of these may have an extractor of its own, and all that the network here gets is a flat observation.
+    for part in (policy, getattr(policy, "q_net", None)):
+        for name in ("features_extractor", "pi_features_extractor"):
+            extractor = getattr(part, name, None)
+            if extractor is not None and type(extractor) is not FlattenExtractor:
+                raise ValueError(f"the model's features come from a {type(extractor).__name__}, but have to come from a FlattenExtractor")
     if hasattr(policy, "q_net"):
         modules = list(policy.q_net.q_net)
     elif hasattr(policy, "action_net"):

@@ -5,8 +5,9 @@ every action predicted, compares the proposal's with a threshold projected from 
 budget, and lets it run or runs another; after the step it charges what was observed. The arithmetic is
 the Rust crate ``cpss-shield``, in which the guarantee is stated and proved.
 
-Start at :meth:`ShieldWrapper.step`. Invariants: whatever goes wrong in a user's function (an exception,
-a NaN, the wrong number of costs) makes the actions inadmissible, and the reason is recorded; a decision
+Start at :meth:`ShieldWrapper.step`. Invariants: a cost function that fails (an exception, a NaN, the wrong number of
+costs) makes the actions inadmissible, a context that fails leaves only those of cost 0, an observed cost that
+fails is charged as the worst, and all of this is recorded; a decision
 is settled exactly once, the last of an episode included; the ledger is renewed at ``reset`` and nowhere
 else; ``mode="shadow"`` never acts.
 """
@@ -80,9 +81,14 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     Every ``info["shield"]`` has the same keys with the same types, resets included (there ``verdict`` is
     ``"reset"``, actions are -1 or NaN, and numbers that make no sense NaN): ``proposed_action``,
-    ``executed_action``, ``verdict`` (``"admit"``, ``"replace"``, ``"infeasible"``), ``reason`` (empty if
-    admitted), ``cost_proposed``, ``cost_executed``, ``threshold``, ``remaining`` (of the budget, after the
+    ``executed_action``, ``verdict`` (``"admit"``, ``"replace"``, ``"infeasible"``), ``reason`` (why it was
+    refused, and, admitted or not, what your functions gave that cannot be used: see below), ``cost_proposed``, ``cost_executed``, ``threshold``, ``remaining`` (of the budget, after the
     charge), ``gain``, ``envelope`` (the bound on what can have been spent by now).
+
+    A reason is one word of the shield's (``over-budget``, ``unusable-cost`` and so on), followed by these, with a
+    semicolon between: what was wrong with all costs; ``unusable-context: ...``, if the context was no number from 0
+    (then only actions of cost 0 are admissible); ``unusable-preferences: ...`` (then the least costly action stands
+    in); ``unusable-observation: ...``, if the observed cost was no number from 0 (then 1 is charged).
 
     >>> import gymnasium as gym, cpss
     >>> def tilting(env, observation):             # pushing left (0) tilts the pole to the right
@@ -93,7 +99,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     >>> info["shield"]["verdict"], info["shield"]["remaining"]
     ('reset', 5.0)
     >>> verdicts = set()
-    >>> for _ in range(20):                         # without a shield the pole falls after ten
+    >>> for _ in range(20):                         # without a shield the pole falls in the eleventh
     ...     observation, reward, terminated, truncated, info = env.step(0)
     ...     verdicts.add(info["shield"]["verdict"])
     >>> sorted(verdicts), bool(terminated)
@@ -145,7 +151,6 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._mode = settings["mode"]
         self._observation: Any = None
         self._needs_reset = True
-        self._situation: Situation | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode, and with it a fresh ledger."""
@@ -154,7 +159,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._shield.reset()
         if self._driver is not None:
             self._driver.begin()
-        self._observation, self._situation, self._needs_reset = observation, None, False
+        # A copy, here and after a step: what the caller does with the array must not blind the cost function.
+        self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
         if self._driver is not None and "cost" not in info:
             info["cost"] = self._what_it_cost(observation, False, info, np.nan)[0]
@@ -173,23 +179,22 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 "call `reset` first: the episode is over or has not begun (a wrapper that resets by itself goes around the shield, not into it)"
             )
         proposal = self._actions.read(action)
-        situation = self._look(proposal)
+        # Even if `action_masks` has just asked: the scene may have been changed by hand since.
+        situation = self._predict(proposal)
         decision = situation.judge(self._shield, proposal)
         executed = action if self._mode == "shadow" else self._actions.write(proposal, situation, decision)
-        # Whatever happens from here on, the world may have moved, and the decision has to be settled.
-        self._situation, self._needs_reset = None, True
+        cost_proposed, cost_executed, threshold, gain = decision.numbers
+        # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
+        # somebody has said what it cost, the worst is charged, and nothing else runs.
+        observed, self._needs_reset = np.nan, True
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
-        except BaseException:
-            # Nobody can say what it cost, so the worst is charged.
-            self._shield.settle(decision, np.nan)
-            raise
+            observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
+        finally:
+            charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
-        self._observation, self._needs_reset = observation, bool(terminated or truncated)
-        cost_proposed, cost_executed, threshold, gain = decision.numbers
-        observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
-        charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
-        reason = "; ".join(part for part in (decision.reason, situation.problem, problem) if part)
+        self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
+        reason = reasons(decision.reason, *situation.problems, problem)
         info = dict(info)
         info.setdefault("cost", charge)
         report = (
@@ -208,7 +213,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             raise gym.error.ResetNeeded("call `reset` first: there is nothing to judge")
         if not isinstance(self._actions, Discrete):
             raise ValueError("only discrete actions can be masked, not points of a box")
-        situation = self._look(0)
+        situation = self._predict(0)
         judged = [situation.judge(self._shield, index) for index in range(self._actions.count)]
         mask = np.array([decision.verdict == "admit" for decision in judged])
         if not mask.any():
@@ -223,7 +228,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     def __getstate__(self) -> dict:
         # A ledger is not written down: a copy that travels starts with a reset.
-        return {**self.__dict__, "_shield": None, "_situation": None, "_needs_reset": True}
+        return {**self.__dict__, "_shield": None, "_needs_reset": True}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -237,16 +242,11 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             setattr(twin, name, value.copy() if name == "_shield" else copy.deepcopy(value, memo))
         return twin
 
-    def _look(self, proposal) -> Situation:
-        """What is known about this moment; asked for once, however often it is judged."""
-        if self._situation is None or not self._actions.fits(self._situation, proposal):
-            self._situation = self._predict(proposal)
-        return self._situation
-
     def _predict(self, proposal) -> Situation:
+        """What is known about this moment."""
         candidates = self._actions.candidates(proposal)
         count = self._actions.count
-        costs, density, problem, liking = np.full(count, np.nan), 0.0, "", None
+        costs, density, liking, problems = np.full(count, np.nan), 0.0, None, []
         try:
             if self._driver is not None:
                 found, density = self._driver.assess(self._actions.points(candidates))
@@ -258,12 +258,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 raise ValueError(f"costs of the shape {found.shape}, but there are {count} actions")
             costs = found
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+            problems.append(in_words(error))
         try:
             if self._context is not None:
                 density = float(self._context(self.env, self._observation))
+            if not is_usable(density):
+                problems.append(f"unusable-context: {density}")
         except Exception as error:
-            density, problem = np.nan, problem or f"context: {type(error).__name__}: {error}"
+            density = np.nan
+            problems.append(f"unusable-context: {in_words(error)}")
         try:
             if self._preferences is not None and isinstance(self._actions, Discrete):
                 liking = np.array(self._preferences(self.env, self._observation), dtype=np.float64).ravel()
@@ -271,28 +274,31 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                     raise ValueError(f"preferences of the shape {liking.shape}, but there are {count} actions")
         except Exception as error:
             # Without them the least costly action stands in, which is as safe.
-            liking, problem = None, problem or f"preferences: {type(error).__name__}: {error}"
-        return Situation(self._actions, candidates, costs, density, liking, problem)
+            liking = None
+            problems.append(f"unusable-preferences: {in_words(error)}")
+        return Situation(self._actions, candidates, costs, density, liking, problems)
 
     def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, str]:
+        """What a step cost, and what is wrong with that; what cannot be told is charged as the worst."""
         try:
             if self._observed is not None:
-                return float(self._observed(self.env, observation, terminated, info)), ""
-            if "cost" in info:
-                return float(info["cost"]), ""
-            if self._driver is not None:
-                return self._driver.realised(terminated), ""
-            return predicted, ""
+                cost = float(self._observed(self.env, observation, terminated, info))
+            elif "cost" in info:
+                cost = float(info["cost"])
+            elif self._driver is not None:
+                cost = self._driver.realised(terminated)
+            else:
+                cost = predicted
         except Exception as error:
-            # What cannot be told is charged as the worst.
-            return np.nan, f"observed: {type(error).__name__}: {error}"
+            return np.nan, f"unusable-observation: {in_words(error)}"
+        return cost, "" if is_usable(cost) else f"unusable-observation: {cost}"
 
 
 class Situation:
     """What is known about one moment: the cost of every action, and why it may be unknown."""
 
-    def __init__(self, actions, candidates, costs, density, liking, problem) -> None:
-        self.candidates, self.costs, self.problem = candidates, costs, problem
+    def __init__(self, actions, candidates, costs, density, liking, problems) -> None:
+        self.candidates, self.costs, self.problems = candidates, costs, problems
         self._actions, self._density, self._liking = actions, density, liking
 
     def judge(self, shield: _native.Shield, proposal) -> _native.Decision:
@@ -302,6 +308,24 @@ class Situation:
         low, high, radius = self._actions.box
         flat = self.candidates.ravel()
         return shield.judge_nearest(proposal, radius, low, high, flat, self.costs, self._density)
+
+
+def is_usable(number: float) -> bool:
+    """Whether the shield takes this for a cost or a density."""
+    return 0.0 <= number < np.inf
+
+
+def in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def reasons(refusal: str, *problems: str) -> str:
+    """Why a proposal was refused and what could not be used, as one text."""
+    said = [problem for problem in problems if problem]
+    # A problem that begins with the very word of the refusal says it in more detail.
+    if refusal and not any(problem.startswith(f"{refusal}:") for problem in said):
+        said.insert(0, refusal)
+    return "; ".join(said)
 
 
 def preferences_of(preferences) -> Callable | None:

@@ -35,10 +35,14 @@ def sweep(
         plan: What differs from the paper's experiment: the path of a TOML file, or a dictionary of the
             same keys (``tasks``, ``regimes``, ``arms``, ``policies``, ``episodes``, ...; see ``cpss run --help``).
         out: Folder for records, tables, figures, traces and the report: what ``cpss merge`` makes of the same
-            plan, byte for byte.
+            plan, byte for byte, but for ``report.html``, which says by what it is made again.
         engine: ``"local"``, or ``"ray"`` to give each unit to a Ray worker. A Ray that is running (or
             that ``RAY_ADDRESS`` names) is used, otherwise one is started on this machine.
-        threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out.
+        threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out. Ray
+            waits for a machine that has as many, for ever if there is none.
+
+    A unit travels to Ray's workers as text. If its regime is a file, only the path travels: the file has to be in the
+    same place on every machine.
 
     >>> import tempfile
     >>> plan = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn", "cpss"],

@@ -103,8 +103,11 @@ class DrivingVectorEnv(VectorEnv):
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         """Starts an episode in every environment: with an integer, environment ``i`` gets ``seed + i``;
         with a list, its own; without either, its random numbers go on. ``options={"reset_mask": mask}``
-        resets only some, as Gymnasium's vector environments do."""
+        resets only some, as Gymnasium's vector environments do, in any autoreset mode. A batch's config is fixed:
+        ``options={"config": ...}`` is a ``ValueError``."""
         self._check_open()
+        if "config" in (options or {}):
+            raise ValueError('`options["config"]` cannot change a native batch: make another one with `config=`')
         mask = self._reset_mask(options)
         seeds = self._seeds(seed)
         super().reset(seed=seed if isinstance(seed, int) else None)
@@ -131,9 +134,7 @@ class DrivingVectorEnv(VectorEnv):
         ``preferences``, one row per environment, says how much the policy likes each action: with
         ``fallback="best-admissible"`` a refused action is replaced by the most liked admissible one.
         """
-        if not self._has_begun or self.closed:
-            self._check_open()
-            raise gym.error.ResetNeeded("call `reset` before the first `step`")
+        self._check_begun()
         count, shape = self.num_envs, self.observation_space.shape
         observations = np.empty(shape, np.float32)
         is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -144,9 +145,15 @@ class DrivingVectorEnv(VectorEnv):
         if self._is_discrete:
             indices = as_indices(actions, count, self.single_action_space)
             if preferences is not None:
-                preferences = np.ascontiguousarray(preferences, np.float64).ravel()
+                wanted = (count, int(self.single_action_space.n))
+                preferences = np.ascontiguousarray(preferences, np.float64)
+                if preferences.shape != wanted:
+                    raise ValueError(f"`preferences` has the shape {preferences.shape}, but has to have {wanted}")
+                preferences = preferences.ravel()
             self._batch.step(indices, preferences, observations, finals, outcome, told, closing)
         else:
+            if preferences is not None:
+                raise ValueError("`preferences` are for a list of actions, not for points of a box")
             points = as_points(actions, self.action_space.shape)
             self._batch.step_points(points.ravel(), observations, finals, outcome, told, closing)
         self._remember(observations)
@@ -164,11 +171,12 @@ class DrivingVectorEnv(VectorEnv):
     def action_masks(self) -> np.ndarray:
         """Which actions the shield would let through now, a row per environment; where none is
         admissible, the one that it would run. For ``sb3-contrib``'s ``MaskablePPO``."""
-        self._check_open()
+        self._check_begun()
         return self._batch.admissible()
 
     def certificates(self) -> list[dict]:
         """The account of every environment's shield so far; see :meth:`cpss.ShieldWrapper.certificate`."""
+        self._check_begun()
         return self._batch.certificates()
 
     def render(self):
@@ -177,6 +185,7 @@ class DrivingVectorEnv(VectorEnv):
         if self.render_mode is None:
             gym.logger.warn('`render` needs a mode: give make_vec(..., render_mode="rgb_array")')
             return None
+        self._check_begun()
         if self.render_mode == "ansi":
             return tuple(self._batch.text(i) for i in range(self.num_envs))
         view = window(self.task_id, self.config)
@@ -219,9 +228,8 @@ class DrivingVectorEnv(VectorEnv):
         infos.update(final_obs=last, _final_obs=ended.copy(), final_info=final, _final_info=ended.copy())
 
     def _remember(self, observations: np.ndarray) -> None:
-        # Only who resets some environments by hand sees the others' observations again.
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            self._last = observations.copy()
+        # Whoever resets some environments sees the others' observations again, whatever was done to the array.
+        self._last = observations.copy()
 
     def _seeds(self, seed) -> list[int | None]:
         if seed is None:
@@ -243,6 +251,11 @@ class DrivingVectorEnv(VectorEnv):
         if not mask.any():
             raise ValueError("`reset_mask` picks no environment")
         return mask.copy()
+
+    def _check_begun(self) -> None:
+        self._check_open()
+        if not self._has_begun:
+            raise gym.error.ResetNeeded("call `reset` first: no episode has begun")
 
     def _check_open(self) -> None:
         if self.closed:

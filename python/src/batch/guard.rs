@@ -20,6 +20,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::lock;
 use super::row::{Report, Row};
+use crate::settings::read;
 use crate::value_error;
 
 /// What judges a batch's proposals.
@@ -71,9 +72,12 @@ impl Guard {
             }
             Ok(value)
         };
-        let candidates = take("candidates")?.map_or(Ok(0), |value| value.extract())?;
-        let radius = take("radius")?.map_or(Ok(Vec::new()), |value| value.extract())?;
-        let resort = take("resort")?.map_or(Ok(Vec::new()), |value| value.extract())?;
+        let candidates = take("candidates")?
+            .map_or(Ok(0), |value| read("candidates", &value, "a whole number from 2"))?;
+        let radius = take("radius")?
+            .map_or(Ok(Vec::new()), |value| read("radius", &value, "a list of numbers"))?;
+        let resort = take("resort")?
+            .map_or(Ok(Vec::new()), |value| read("last_resort", &value, "a list of numbers"))?;
         let dimension = task.controls.box_dimension().unwrap_or(0);
         let pool = match threads {
             1 => None,

@@ -82,25 +82,30 @@ impl Row {
     }
 
     /// A step was made: its cost is charged.
-    pub(super) fn settle(&mut self, world: &World, cost: f64) {
+    ///
+    /// # Errors
+    ///
+    /// A step that nobody judged, or on a decision of another moment: it is in no ledger then.
+    pub(super) fn settle(&mut self, world: &World, cost: f64) -> Result<(), String> {
         self.costs = None;
         self.now = Told::of(world, cost);
-        let Some(shield) = &mut self.shield else { return };
-        let Some((decision, mut report)) = self.pending.take() else { return };
-        // The decision was made by this very shield since its last change, so it is never stale.
-        if let Ok(settled) = shield.settle(decision, cost) {
-            report.verdict = verdict_code(decision.verdict());
-            report.reason = reason_code(decision.verdict());
-            report.numbers = [
-                decision.cost_proposed(),
-                decision.cost_executed(),
-                decision.threshold(),
-                settled.remaining,
-                decision.gain(),
-                settled.envelope,
-            ];
-        }
+        let Some(shield) = &mut self.shield else { return Ok(()) };
+        let Some((decision, mut report)) = self.pending.take() else {
+            return Err("a step ran that was not judged".to_owned());
+        };
+        let settled = shield.settle(decision, cost).map_err(|error| error.to_string())?;
+        report.verdict = verdict_code(decision.verdict());
+        report.reason = reason_code(decision.verdict());
+        report.numbers = [
+            decision.cost_proposed(),
+            decision.cost_executed(),
+            decision.threshold(),
+            settled.remaining,
+            decision.gain(),
+            settled.envelope,
+        ];
         self.report = report;
+        Ok(())
     }
 }
 
