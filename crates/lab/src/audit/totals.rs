@@ -110,7 +110,7 @@ impl Totals {
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let mut open = self.check_drive(end, steps)?;
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        let effects = Effects::of(branches, &self.observed, record.failed());
+        let effects = Effects::of(branches, &self.observed, record.failed(), steps.look_ahead());
         same("record: avoided", record.avoided, effects.avoided)?;
         same("record: unavoided", record.unavoided, effects.unavoided)?;
         same("record: closer", record.closer, effects.closer)?;
