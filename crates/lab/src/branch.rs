@@ -62,7 +62,8 @@ impl Brancher {
             what_if.costs.push(Exact(realised_cost(risk, scene, &world, &taken)));
             what_if.ghost.extend(ghost_pose(scene));
             if taken.is_over() {
-                what_if.crashed = world.ego().crashed || is_off_road(&world);
+                // Time that is up is no failure, wherever the ego is then; so the costs say it too.
+                what_if.crashed = world.ego().crashed || taken.terminated && is_off_road(&world);
                 break;
             }
             drift.apply(&mut world);
