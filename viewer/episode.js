@@ -50,6 +50,7 @@
  * @property {number} seed
  * @property {string[]} actions
  * @property {number} decision_time
+ * @property {number | null} look_ahead Over how many decisions a branch is played.
  * @property {Rules} shield
  * @property {Road} road
  * @property {number} steps

@@ -2,7 +2,8 @@
 //
 // Where another action than the proposal ran, the lab branched the world and let the policy go on
 // unshielded for the look-ahead; the trace holds what came of that branch. Start at `outcome`, which
-// compares it with what really happened over the same number of decisions.
+// compares it with what really happened over the whole look-ahead, however short the branch: a failure
+// that is only put off within it is not avoided.
 
 import { failed } from "./episode.js";
 
@@ -11,9 +12,9 @@ import { failed } from "./episode.js";
 /** @typedef {"avoided" | "unavoided" | "closer" | "nothing"} Outcome */
 
 /**
- * What an intervention changed; null where nothing was branched.
+ * What an intervention changed; null where nothing was branched, or nobody knows how far.
  *
- * `avoided`: the branch fails and the episode does not. `unavoided`: both do. `closer`: neither does,
+ * `avoided`: the branch fails and the episode does not within the look-ahead. `unavoided`: both do. `closer`: neither does,
  * and the branch comes closer. `nothing`: a false alarm, the branch is no worse.
  * @param {Episode} episode
  * @param {number} step
@@ -21,8 +22,8 @@ import { failed } from "./episode.js";
  */
 export function outcome(episode, step) {
   const branch = episode.what_if[step];
-  if (!branch) return null;
-  const until = step + branch.costs.length;
+  if (!branch || episode.look_ahead === null) return null;
+  const until = step + episode.look_ahead;
   const hasFailed = failed(episode) && episode.steps <= until;
   if (branch.crashed) return hasFailed ? "unavoided" : "avoided";
   if (hasFailed) return "nothing";

@@ -1,5 +1,5 @@
-// Contract: what an intervention changed follows from its branch and from what happened, over the same
-// number of decisions; counted over an episode, it is what the record says.
+// Contract: what an intervention changed follows from its branch and from what happened, over the whole
+// look-ahead; counted over an episode, it is what the record says.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,24 +10,26 @@ import { embedded } from "./run.js";
 
 /**
  * An episode of six decisions, of which the third was replaced.
- * @param {{branch: any, charge?: number[], crashed?: boolean, off_road?: boolean}} how
+ * @param {{branch: any, charge?: number[], crashed?: boolean, off_road?: boolean,
+ *   look_ahead?: number | null}} how
  */
-function replaced({ branch, charge = [0, 0, 0, 0, 0, 0], crashed = false, off_road = false }) {
+function replaced({ branch, charge = [0, 0, 0, 0, 0, 0], crashed = false, off_road = false, look_ahead = 3 }) {
   const what_if = [null, null, branch, null, null, null];
-  return /** @type {any} */ ({ steps: 6, what_if, charge, record: { crashed, off_road } });
+  return /** @type {any} */ ({ steps: 6, look_ahead, what_if, charge, record: { crashed, off_road } });
 }
 
 const calm = { crashed: false, costs: [0, 0.2, 0], ghost: [] };
 const crash = { crashed: true, costs: [0, 1], ghost: [] };
 
-test("a crash in the branch was avoided unless the episode failed as soon", () => {
+test("a crash in the branch was avoided unless the episode failed within the look-ahead", () => {
   assert.equal(outcome(replaced({ branch: crash }), 2), "avoided");
-  // The branch lasts two decisions, to the fourth; the episode fails with its sixth.
+  // The episode fails with its sixth decision, the fourth from there: after a look-ahead of three.
   assert.equal(outcome(replaced({ branch: crash, crashed: true }), 2), "avoided");
-  const longer = { ...crash, costs: [0, 0, 0, 1] };
-  assert.equal(outcome(replaced({ branch: longer, crashed: true }), 2), "unavoided");
-  assert.equal(outcome(replaced({ branch: longer, off_road: true }), 2), "unavoided");
-  assert.equal(outcome(replaced({ branch: { ...calm, costs: [0, 0, 0, 0] }, crashed: true }), 2), "nothing");
+  // Within a look-ahead of four, the crash was only put off.
+  assert.equal(outcome(replaced({ branch: crash, crashed: true, look_ahead: 4 }), 2), "unavoided");
+  assert.equal(outcome(replaced({ branch: crash, off_road: true, look_ahead: 4 }), 2), "unavoided");
+  assert.equal(outcome(replaced({ branch: calm, crashed: true, look_ahead: 4 }), 2), "nothing");
+  assert.equal(outcome(replaced({ branch: crash, look_ahead: null }), 2), null);
 });
 
 test("without a crash the closer one counts, over the same decisions", () => {

@@ -11,7 +11,7 @@
 
 use cpss_dqn::QFunction;
 use cpss_highway::{Action, Scene, Step, World};
-use cpss_risk::RiskModel;
+use cpss_risk::{RiskModel, RiskSpec};
 
 use crate::regime::Drift;
 use crate::trace::{Exact, ghost_pose};
@@ -55,14 +55,15 @@ impl Brancher {
         let mut what_if = WhatIf::default();
         what_if.ghost.extend(ghost_pose(scene));
         let mut first_reward = None;
-        for next in 1..=look_ahead(risk, world.task().decision_time) {
+        for next in 1..=look_ahead(risk.spec(), world.task().decision_time) {
             let taken = world.step(Action::Index(action), seen)?;
             first_reward.get_or_insert(taken.reward.total);
             scene.observe(&world);
             what_if.costs.push(Exact(realised_cost(risk, scene, &world, &taken)));
             what_if.ghost.extend(ghost_pose(scene));
             if taken.is_over() {
-                what_if.crashed = world.ego().crashed || is_off_road(&world);
+                // Time that is up is no failure, wherever the ego is then; so the costs say it too.
+                what_if.crashed = world.ego().crashed || taken.terminated && is_off_road(&world);
                 break;
             }
             drift.apply(&mut world);
@@ -75,8 +76,8 @@ impl Brancher {
 }
 
 /// Over how many decisions a branch is played: the risk model's horizon, rounded up.
-pub fn look_ahead(risk: &RiskModel, decision_time: f64) -> u64 {
-    decisions_within(risk.spec().horizon, decision_time)
+pub fn look_ahead(risk: &RiskSpec, decision_time: f64) -> u64 {
+    decisions_within(risk.horizon, decision_time)
 }
 
 /// How many decisions it takes to cover a time \[s\].

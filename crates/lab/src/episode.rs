@@ -11,7 +11,7 @@ use cpss_risk::{Conflict, RiskModel, RiskSpec};
 use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
 
 use crate::arm::{Arm, ShieldSettings};
-use crate::branch::{Branch, Brancher, is_off_road, realised_cost};
+use crate::branch::{Branch, Brancher, is_off_road, look_ahead, realised_cost};
 use crate::oracle::branch_costs;
 use crate::regime::Regime;
 use crate::what_if::{Effects, WhatIf};
@@ -234,7 +234,8 @@ impl<'a> Player<'a> {
             }
         }
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        record.count(Effects::of(branches, &self.realised, record.failed()));
+        let look_ahead = look_ahead(self.risk.spec(), world.task().decision_time);
+        record.count(Effects::of(branches, &self.realised, record.failed(), look_ahead));
         let certificate = self.shield.certificate();
         record.mean_speed /= record.steps as f64;
         record.infeasible = certificate.counts.infeasible;

@@ -11,8 +11,8 @@
 //!   it did not                avoided          closer, if the branch's worst cost is greater; else nothing
 //! ```
 //!
-//! **Invariants:** both are looked at over the same number of decisions, or as many as there are; every
-//! branch has exactly one effect.
+//! **Invariants:** both are looked at over the whole look-ahead, or as many decisions as there are, so a
+//! failure that is only put off within it is not avoided; every branch has exactly one effect.
 //!
 //! **Absent on purpose:** the effect in a trace. It is derived, so it cannot disagree with its reasons.
 
@@ -47,9 +47,12 @@ pub enum Effect {
 
 impl WhatIf {
     /// What the intervention was good for. `costs` are the real run's, from that decision until its
-    /// end, and `failed` is whether that end was a failure.
-    pub fn effect(&self, costs: &[f64], failed: bool) -> Effect {
-        let decisions = self.costs.len();
+    /// end, `failed` is whether that end was a failure, and `look_ahead` is over how many decisions a
+    /// branch is played.
+    pub fn effect(&self, costs: &[f64], failed: bool, look_ahead: u64) -> Effect {
+        // Not the branch's own length: a branch that fails is short, and a failure soon after it is late,
+        // not avoided.
+        let decisions = usize::try_from(look_ahead).unwrap_or(usize::MAX);
         let failed = failed && costs.len() <= decisions;
         let worst = |costs: &mut dyn Iterator<Item = f64>| costs.fold(0.0, f64::max);
         match (self.crashed, failed) {
@@ -80,15 +83,16 @@ pub struct Effects {
 
 impl Effects {
     /// Counts the branches of an episode, each with the place of its decision. `costs` are those of
-    /// all its decisions, and `failed` is how it ended.
+    /// all its decisions, `failed` is how it ended, and `look_ahead` is as in [`WhatIf::effect`].
     pub fn of<'a>(
         branches: impl IntoIterator<Item = (usize, &'a WhatIf)>,
         costs: &[f64],
         failed: bool,
+        look_ahead: u64,
     ) -> Effects {
         let mut effects = Effects::default();
         for (place, what_if) in branches {
-            *match what_if.effect(costs.get(place..).unwrap_or_default(), failed) {
+            *match what_if.effect(costs.get(place..).unwrap_or_default(), failed, look_ahead) {
                 Effect::Avoided => &mut effects.avoided,
                 Effect::Unavoided => &mut effects.unavoided,
                 Effect::Closer => &mut effects.closer,
@@ -111,8 +115,9 @@ mod tests {
     fn each_effect_has_its_case() {
         for (crashed, branched, real, failed, effect) in [
             (true, &[0.2, 1.0][..], &[0.0, 0.3, 0.0][..], false, Effect::Avoided),
-            (true, &[1.0], &[0.0, 1.0], true, Effect::Avoided), // It failed, but later.
-            (true, &[0.5, 1.0], &[0.0], false, Effect::Avoided), // It arrived before.
+            (true, &[1.0], &[0.0, 0.0, 1.0], true, Effect::Avoided), // It failed after the look-ahead.
+            (true, &[1.0], &[0.0, 1.0], true, Effect::Unavoided),    // It was only put off.
+            (true, &[0.5, 1.0], &[0.0], false, Effect::Avoided),     // It arrived before.
             (true, &[0.2, 1.0], &[0.0, 1.0], true, Effect::Unavoided),
             (true, &[0.2, 1.0], &[1.0], true, Effect::Unavoided),
             (false, &[0.0, 0.4], &[0.3, 0.1, 0.0], false, Effect::Closer),
@@ -120,16 +125,18 @@ mod tests {
             (false, &[0.1, 0.3], &[0.3, 0.1], false, Effect::Nothing),
             (false, &[0.0, 0.0], &[0.0, 0.0], false, Effect::Nothing),
             (false, &[0.0, 0.9], &[0.2, 1.0], true, Effect::Nothing), // The branch was safer.
+            (false, &[0.9], &[0.2, 1.0], true, Effect::Nothing),      // It arrived, and was safer.
         ] {
-            assert_eq!(branch(crashed, branched).effect(real, failed), effect, "{branched:?}");
+            assert_eq!(branch(crashed, branched).effect(real, failed, 2), effect, "{branched:?}");
         }
     }
 
     #[test]
-    fn what_lies_beyond_the_branch_does_not_count() {
+    fn what_lies_beyond_the_look_ahead_does_not_count() {
         let short = branch(false, &[0.5]);
-        assert_eq!(short.effect(&[0.4, 0.9], false), Effect::Closer);
-        assert_eq!(short.effect(&[0.6, 0.0], false), Effect::Nothing);
+        assert_eq!(short.effect(&[0.4, 0.9], false, 1), Effect::Closer);
+        assert_eq!(short.effect(&[0.6, 0.0], false, 1), Effect::Nothing);
+        assert_eq!(short.effect(&[0.4, 0.9], false, 2), Effect::Nothing);
     }
 
     #[test]
@@ -137,10 +144,11 @@ mod tests {
         let branches = [
             (0, branch(true, &[1.0])),
             (1, branch(true, &[0.0, 0.0, 1.0])),
-            (2, branch(false, &[0.7])),
-            (2, branch(false, &[0.1])),
+            (1, branch(false, &[0.7])),
+            (0, branch(false, &[0.7])),
         ];
-        let found = Effects::of(branches.iter().map(|(t, b)| (*t, b)), &[0.0, 0.0, 0.5, 1.0], true);
+        let found =
+            Effects::of(branches.iter().map(|(t, b)| (*t, b)), &[0.0, 0.0, 0.5, 1.0], true, 3);
         assert_eq!(found, Effects { avoided: 1, unavoided: 1, closer: 1, nothing: 1 });
     }
 }

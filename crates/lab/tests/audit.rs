@@ -191,6 +191,20 @@ fn what_is_not_derived_is_said() {
     assert!(taken(&own).contains(&"header.shield"));
     let unshielded = Parts::of(&trace_of(TaskId::MergeV0, Arm::Dqn, 1_000_001));
     assert!(!taken(&unshielded).contains(&"end.record.reward_change"));
+    // Whether it was the edge of the road or a car, how close an ego that steers itself came is not derived.
+    let distance = "end.record.min_distance";
+    assert!(!usual.contains(&distance), "{usual:?}");
+    let mut racing = Parts::of(&trace_of(TaskId::RacetrackV0, Arm::Dqn, 1_000_001));
+    assert!(taken(&racing).contains(&distance));
+    let scenes = racing.steps[1..].iter().map(|step| &step.scene).chain([&racing.end.scene]);
+    let cars = scenes.flat_map(|scene| {
+        scene[1..].iter().map(|car| (car.0 - scene[0].0).hypot(car.1 - scene[0].1))
+    });
+    let nearest = cars.fold(f64::INFINITY, f64::min);
+    racing.end.record.min_distance = nearest;
+    assert!(taken(&racing).contains(&distance));
+    racing.end.record.min_distance = nearest + 2.1 * DISTANCE_TOLERANCE;
+    assert!(audit(racing.sealed().as_bytes()).is_err());
 }
 
 /// A trace in which the shield acts, to be forged.

@@ -7,11 +7,13 @@ mod traces;
 
 use cpss::arm::{Arm, ShieldSettings};
 use cpss::audit::{Problem, audit};
+use cpss::branch::look_ahead;
 use cpss::episode::Player;
 use cpss::policy::PolicySource;
 use cpss::trace::{Cell, Exact, TraceWriter};
 use cpss::what_if::{Effects, WhatIf};
 use cpss_highway::{Action, TaskId};
+use cpss_risk::RiskSpec;
 use traces::{Parts, TASKS, first_replaced, regime, trace_of};
 
 /// Until its first intervention a shielded episode is the unshielded one. So what the unshielded one does
@@ -108,6 +110,7 @@ fn each_effect_is_derived_from_the_trace() {
     for (parts, crashed, costs, effect) in [
         (&calm, true, vec![0.5, 1.0], "avoided"),
         (&failing, true, [vec![0.0; left - 1], vec![1.0]].concat(), "unavoided"),
+        (&failing, true, vec![1.0], "unavoided"), // Only put off, within the look-ahead.
         (&calm, false, vec![0.0, 0.999], "closer"),
         (&calm, false, vec![0.0], "false alarms"),
         (&failing, false, vec![0.0; left], "false alarms"),
@@ -134,7 +137,9 @@ fn accepted(parts: &Parts, crashed: bool, costs: &[f64]) -> Vec<&'static str> {
     let observed: Vec<f64> = parts.steps.iter().map(|step| step.observed.0).collect();
     let others = parts.steps[..place].iter().enumerate();
     let others = others.filter_map(|(at, step)| Some((at, step.what_if.as_ref()?)));
-    let rest = Effects::of(others, &observed, parts.end.record.failed());
+    let task: TaskId = parts.header.task.parse().unwrap();
+    let look_ahead = look_ahead(&RiskSpec::for_task(task), parts.header.decision_time);
+    let rest = Effects::of(others, &observed, parts.end.record.failed(), look_ahead);
     let is_accepted = |effect: &&str| {
         let mut parts = parts.clone();
         let record = &mut parts.end.record;

@@ -12,7 +12,7 @@ use super::ending::Ending;
 use super::finding::{Problem, same};
 use super::header::Episode;
 use crate::arm::Arm;
-use crate::branch::decisions_within;
+use crate::branch::look_ahead;
 use crate::trace::{Exact, Header, LedgerLine, Pose, Step, Tau, verdict_words};
 use crate::what_if::WhatIf;
 
@@ -33,8 +33,8 @@ impl Steps {
     /// Rules that the shield refuses.
     pub(super) fn new(header: &Header, episode: Episode) -> Result<Steps, Problem> {
         let shield = Shield::new(header.shield.spec()).map_err(|error| refused(&error))?;
-        let horizon = cpss_risk::RiskSpec::for_task(episode.task.id).horizon;
-        let look_ahead = decisions_within(horizon, episode.task.decision_time);
+        let risk = cpss_risk::RiskSpec::for_task(episode.task.id);
+        let look_ahead = look_ahead(&risk, episode.task.decision_time);
         Ok(Steps { episode, shield, tau_cap: header.shield.tau_cap, look_ahead, time: 0.0 })
     }
 
@@ -97,6 +97,11 @@ impl Steps {
     /// Which episode they are of.
     pub(super) fn episode(&self) -> &Episode {
         &self.episode
+    }
+
+    /// Over how many decisions a branch is played.
+    pub(super) fn look_ahead(&self) -> u64 {
+        self.look_ahead
     }
 
     /// What the last scene says about the end, and whether the time was up.

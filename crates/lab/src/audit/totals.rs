@@ -110,7 +110,7 @@ impl Totals {
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let mut open = self.check_drive(end, steps)?;
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        let effects = Effects::of(branches, &self.observed, record.failed());
+        let effects = Effects::of(branches, &self.observed, record.failed(), steps.look_ahead());
         same("record: avoided", record.avoided, effects.avoided)?;
         same("record: unavoided", record.unavoided, effects.unavoided)?;
         same("record: closer", record.closer, effects.closer)?;
@@ -148,16 +148,17 @@ impl Totals {
         same("record: a failure costs 1", !is_certain || last == 1.0, true)?;
         let speed = self.speeds / self.observed.len() as f64;
         near("record: mean speed", record.mean_speed, speed, SPEED_TOLERANCE)?;
-        // An ego that steers itself may have been closer to the edge of the road than to any car.
+        // An ego that steers itself may have been closer to the edge of the road than to any car, and how
+        // close is not derived: the cars only say how far it can have been at most.
         let steers =
             !matches!(steps.episode().task.controls, cpss_highway::action::Controls::Meta { .. });
-        if steers && record.min_distance < self.distance - DISTANCE_TOLERANCE {
+        let mut found = record.min_distance;
+        if steers {
             open.push("end.record.min_distance");
-            same("record: minimum distance is one", record.min_distance >= 0.0, true)?;
-        } else {
-            let found = record.min_distance;
-            near("record: minimum distance", found, self.distance, DISTANCE_TOLERANCE)?;
+            same("record: minimum distance is one", found >= 0.0, true)?;
+            found = found.max(self.distance);
         }
+        near("record: minimum distance", found, self.distance, DISTANCE_TOLERANCE)?;
         Ok(open)
     }
 

@@ -10,11 +10,14 @@
 //! becomes a film as far as it can be read, and the film says what is wrong with it.
 
 use anyhow::{Context, Result};
+use cpss_highway::TaskId;
+use cpss_risk::RiskSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::audit::audit;
+use crate::branch::look_ahead;
 use crate::episode::EpisodeRecord;
 use crate::trace::{CertificateLine, End, Exact, Header, LaneLine, Pose, Rules, Step};
 use crate::what_if::WhatIf;
@@ -66,6 +69,8 @@ pub struct Film {
     pub actions: Vec<String>,
     /// Time between two decisions \[s\].
     pub decision_time: f64,
+    /// Over how many decisions a branch is played; none for a task that nobody knows.
+    pub look_ahead: Option<u64>,
     /// The shield's rules.
     pub shield: Rules,
     /// The place of its road.
@@ -157,6 +162,7 @@ impl Reel {
 impl Film {
     fn new(file: &str, header: &Header, road: usize, steps: &[Step], end: Option<End>) -> Film {
         let header = header.clone();
+        let task: Option<TaskId> = header.task.parse().ok();
         let number = |of: &dyn Fn(&Step) -> Exact| column(steps, |step| Short(of(step).0));
         let poses = steps.iter().map(|step| &step.scene).chain(end.as_ref().map(|end| &end.scene));
         Film {
@@ -172,6 +178,8 @@ impl Film {
             seed: header.seed,
             actions: header.actions,
             decision_time: header.decision_time,
+            look_ahead: task
+                .map(|task| look_ahead(&RiskSpec::for_task(task), header.decision_time)),
             shield: header.shield,
             road,
             proposal: column(steps, |step| step.proposal),
