@@ -43,7 +43,10 @@ export class Picker {
     const show = asked.get("show") ?? "both";
     const time = Number(asked.get("t"));
     if (location.hash === this.written) return;
+    const isOpen = this.written !== null;
     this.written = location.hash;
+    // A place on the page, such as `#result`, is about no episode: what is being watched stays as it is.
+    if (isOpen && !asked.has("episode")) return;
     this.open(choice ?? this.choice, show);
     if (Number.isFinite(time)) this.player.clock.seek(time);
     this.link(this.player.clock.time);

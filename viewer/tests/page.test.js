@@ -184,6 +184,13 @@ test("a link opens at its moment, and the address follows", async () => {
     await page.click('[data-part="forward"]');
     const address = await page.evaluate(() => location.hash);
     assert.equal(address, `#episode=${choice.id}&t=${Number((3 * dt).toFixed(2))}&show=cpss`);
+    // A link to a place on the page leaves the episode, its moment and its arm alone.
+    const before = await shown(page);
+    await page.evaluate(() => new Promise((done) => {
+      addEventListener("hashchange", done, { once: true });
+      location.hash = "#result";
+    }).then(() => {}));
+    assert.deepEqual(await shown(page), before);
     const other = choices.find((/** @type {any} */ one) => one.task !== choice.task);
     await page.evaluate((id) => { location.hash = `#episode=${id}`; }, other.id);
     await page.waitForFunction((id) => document.getElementById("player")?.dataset.episode === id, other.id);
