@@ -123,7 +123,7 @@ export class Plots {
     const least = Math.min(0, ...floor, ...remaining, ...series.flatMap((one) => one.values));
     return this.panel("Budget", series, {
       height: 92, range: [least, most], ticks: nice(least, most, 4),
-    }, "Remaining budget, which never falls below its floor").card;
+    }, episode.unsound ? "Remaining budget and its floor" : "Remaining budget, which never falls below its floor").card;
   }
 
   context() {

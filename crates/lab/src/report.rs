@@ -12,7 +12,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::document::{machine, today};
@@ -83,7 +83,7 @@ pub struct Choice {
 ///
 /// # Errors
 ///
-/// A folder that cannot be written, or a trace that cannot be read.
+/// A folder that cannot be written, or a trace that cannot be read or does not audit.
 pub fn write(made: &Made<'_>, command: &str, out: &Path) -> Result<()> {
     let programme = programme(made.telling)?;
     let head = headline::head(made);
@@ -214,12 +214,19 @@ fn doubts() -> String {
 /// The chosen episodes as films, each once.
 fn programme(telling: &[Telling]) -> Result<Programme> {
     let mut programme = Programme::default();
+    // By place: which episode a choice is. Addresses do not tell, since two regimes may share one.
+    let mut episodes = Vec::new();
     for told in telling {
         let Telling { task, regime, policy, seed, why, .. } = told;
-        let id = address(&[task, regime, &policy.to_string(), &seed.to_string()]);
-        if let Some(known) = programme.choices.iter_mut().find(|choice| choice.id == id) {
-            known.why.push(*why);
+        let episode = (task, regime, policy, seed);
+        if let Some(place) = episodes.iter().position(|known| *known == episode) {
+            programme.choices[place].why.push(*why);
             continue;
+        }
+        episodes.push(episode);
+        let mut id = address(&[task, regime, &policy.to_string(), &seed.to_string()]);
+        while programme.choices.iter().any(|choice| choice.id == id) {
+            id.push_str("-other");
         }
         let mut films = Vec::new();
         // The policy alone on the left, the shield on the right.
@@ -228,6 +235,10 @@ fn programme(telling: &[Telling]) -> Result<Programme> {
                 .reel
                 .add(&trace.file, trace.text.as_bytes())
                 .with_context(|| format!("the trace {}", trace.file))?;
+            // The page says that every trace was audited, so one that is unsound is no part of it.
+            if let Some(finding) = &programme.reel.films[place].unsound {
+                bail!("the trace {} does not audit: {finding}; play it again", trace.file);
+            }
             films.push((trace.arm.clone(), place));
         }
         let (task, regime) = (task.clone(), regime.clone());
@@ -257,5 +268,23 @@ mod tests {
     fn an_address_holds_nothing_that_an_address_would_misread() {
         let parts = ["merge-v0", "my regimes/a&b=c#1.toml", "builtin:0", "7"];
         assert_eq!(address(&parts), "merge-v0/my-regimes/a-b-c-1.toml/builtin-0/7");
+    }
+
+    fn told(regime: &str, why: Why) -> Telling {
+        let (task, regime) = ("merge-v0".to_owned(), regime.to_owned());
+        Telling { task, why, regime, policy: 0, seed: 7, traces: Vec::new() }
+    }
+
+    #[test]
+    fn episodes_that_share_an_address_stay_two() {
+        let telling =
+            [told("a&b", Why::First), told("a=b", Why::First), told("a=b", Why::FalseAlarm)];
+        let choices = programme(&telling).unwrap().choices;
+        let found: Vec<_> = choices
+            .iter()
+            .map(|one| (one.id.as_str(), one.regime.as_str(), one.why.len()))
+            .collect();
+        let ids = ["merge-v0/a-b/0/7", "merge-v0/a-b/0/7-other"];
+        assert_eq!(found, [(ids[0], "a&b", 1), (ids[1], "a=b", 2)]);
     }
 }

@@ -203,11 +203,13 @@ fn print_places(out: &Path) {
 }
 
 /// Everything that is made of records: tables, traces of telling episodes, figures, the report. The
-/// same records give the same bytes, but for the day in the report. Returns the tables that sum it up.
+/// same records give the same bytes, but for the day, the machine and the command in the report. Returns
+/// the tables that sum it up.
 ///
 /// # Errors
 ///
-/// A folder that cannot be written.
+/// A folder that cannot be written, an episode that does not come out as its record says, or a trace
+/// that does not audit.
 pub fn write_results(
     records: &[UnitRecord],
     plan: &Plan,

@@ -16,10 +16,11 @@
 //! episode is played.
 //!
 //! **Invariants:** numbers of the account (costs, thresholds, charges, ledger) are written so that they
-//! read back to the same bits; scenes are rounded, for eyes only. The order of a line's fields is the
+//! read back to the same bits; scenes are rounded, and the audit allows for that. The order of a line's fields is the
 //! order of its struct. [`VERSION`] grows whenever a reader of an older one could be misled.
 //!
-//! **Absent on purpose:** other drivers' minds, and anything that would take the world to derive.
+//! **Absent on purpose:** other drivers' minds, and whatever follows from the lines themselves, such as what an
+//! intervention was good for; only the record, which tables are made of, says such things again.
 
 use cpss_highway::Scene;
 use cpss_highway::scene::Body;
