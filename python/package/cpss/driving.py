@@ -126,7 +126,7 @@ def driver_of(env: gym.Env) -> Driver:
     """
     inner = env.unwrapped
     if isinstance(inner, DrivingEnv):
-        driver = Native(inner)
+        driver: Driver = Native(inner)
     else:
         driver = Upstream(inner, upstream_id(inner))
     if env.action_space != inner.action_space:
@@ -149,13 +149,13 @@ def upstream_id(inner: Any) -> str:
         known = gym.registry.get(name)
         if known is None or not isinstance(known.entry_point, str):
             raise ValueError(f"{inner.spec.id} is no task of highway-env's: there is none that it registered as {name}")
-        kind = load_env_creator(known.entry_point)
-        if not (isinstance(kind, type) and isinstance(inner, kind)):
-            raise ValueError(f"{inner.spec.id} is a {type(inner).__name__}, but highway-env's {name} is a {kind.__name__}")
+        wanted = load_env_creator(known.entry_point)
+        if not (isinstance(wanted, type) and isinstance(inner, wanted)):
+            raise ValueError(f"{inner.spec.id} is a {type(inner).__name__}, but highway-env's {name} is a {known.entry_point.rsplit(':')[-1]}")
         return name
     # Made without `gym.make`: the registry knows what a class is called.
     kind = f"{type(inner).__module__}:{type(inner).__name__}"
-    names = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
+    names: list[str] = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
     return names[0] if names else kind
 
 

@@ -234,7 +234,7 @@ def spaces_of(task: _native.Task) -> tuple[spaces.Box, spaces.Space]:
     observations = spaces.Box(-np.inf, np.inf, tuple(task.observation_shape), np.float32)
     if task.actions is not None:
         return observations, spaces.Discrete(task.actions)
-    return observations, spaces.Box(-1.0, 1.0, (task.box_dimension,), np.float32)
+    return observations, spaces.Box(-1.0, 1.0, (task.box_dimension or 0,), np.float32)
 
 
 def config_json(config: dict) -> str:

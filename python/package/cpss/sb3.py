@@ -223,7 +223,7 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
         raise ValueError(f"the model's actions are {model.action_space}, but have to be Discrete")
     if not isinstance(model.observation_space, spaces.Box):
         raise ValueError(f"the model sees {model.observation_space}, but has to see one Box")
-    policy = model.policy
+    policy: Any = model.policy
     # Each of these may have an extractor of its own, and all that the network here gets is a flat observation.
     for part in (policy, getattr(policy, "q_net", None)):
         for name in ("features_extractor", "pi_features_extractor"):

@@ -142,7 +142,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         for name in ("budget", "horizon"):
             if name not in settings:
                 raise ValueError(f"`{name}` is missing: only cost='driving' has one of its own")
-        self._cost, self._context, self._observed = cost, context, observed
+        self._cost: Any = cost
+        self._context, self._observed = context, observed
         self._preferences = preferences_of(preferences)
         task = None if self._driver is None else self._driver.task
         self._actions = actions_of(env.action_space, last_resort, candidates, radius, task, settings)
@@ -244,14 +245,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     def _predict(self, proposal) -> Situation:
         """What is known about this moment."""
-        candidates = self._actions.candidates(proposal)
+        actions: Any = self._actions
+        candidates = actions.candidates(proposal)
         count = self._actions.count
         costs, density, liking, problems = np.full(count, np.nan), 0.0, None, []
         try:
             if self._driver is not None:
-                found, density = self._driver.assess(self._actions.points(candidates))
+                found, density = self._driver.assess(actions.points(candidates))
             else:
-                arguments = () if candidates is None else (self._actions.points(candidates),)
+                arguments = () if candidates is None else (actions.points(candidates),)
                 found = self._cost(self.env, self._observation, *arguments)
             found = np.array(found, dtype=np.float64)
             if found.shape != (count,):

@@ -16,7 +16,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -92,7 +91,8 @@ class DrivingVectorEnv(VectorEnv):
         self.single_observation_space, self.single_action_space = spaces_of(native)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._is_discrete = isinstance(self.single_action_space, spaces.Discrete)
+        self._shape = (num_envs, *native.observation_shape)
+        self._action_count = native.actions
         settings = batch_settings(native, self.single_action_space, shield)
         self.is_shielded = settings is not None
         threads = num_threads or os.cpu_count() or 1
@@ -111,7 +111,7 @@ class DrivingVectorEnv(VectorEnv):
         mask = self._reset_mask(options)
         seeds = self._seeds(seed)
         super().reset(seed=seed if isinstance(seed, int) else None)
-        observations = np.empty(self.observation_space.shape, np.float32)
+        observations = np.empty(self._shape, np.float32)
         if mask is not None:
             if self._last is None:
                 raise gym.error.ResetNeeded("the first `reset` has to be of all environments")
@@ -135,17 +135,17 @@ class DrivingVectorEnv(VectorEnv):
         ``fallback="best-admissible"`` a refused action is replaced by the most liked admissible one.
         """
         self._check_begun()
-        count, shape = self.num_envs, self.observation_space.shape
+        count, shape = self.num_envs, self._shape
         observations = np.empty(shape, np.float32)
         is_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         finals = np.empty(shape if is_same_step else (0,), np.float32)
         outcome = rewards, terminated, truncated = np.empty(count), np.empty(count, bool), np.empty(count, bool)
         told = self._told()
         closing = self._told() if is_same_step else told_of_none()
-        if self._is_discrete:
-            indices = as_indices(actions, count, self.single_action_space)
+        if self._action_count is not None:
+            indices = as_indices(actions, count, self._action_count)
             if preferences is not None:
-                wanted = (count, int(self.single_action_space.n))
+                wanted = (count, self._action_count)
                 preferences = np.ascontiguousarray(preferences, np.float64)
                 if preferences.shape != wanted:
                     raise ValueError(f"`preferences` has the shape {preferences.shape}, but has to have {wanted}")
@@ -154,7 +154,7 @@ class DrivingVectorEnv(VectorEnv):
         else:
             if preferences is not None:
                 raise ValueError("`preferences` are for a list of actions, not for points of a box")
-            points = as_points(actions, self.action_space.shape)
+            points = as_points(actions, (count, *(self.single_action_space.shape or ())))
             self._batch.step_points(points.ravel(), observations, finals, outcome, told, closing)
         self._remember(observations)
         everyone = np.ones(count, bool)
@@ -221,7 +221,8 @@ class DrivingVectorEnv(VectorEnv):
         last = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(ended):
             last[i] = finals[i].copy()
-        final = self._infos(*closing, ended)
+        costs, speeds, crashed = closing
+        final = self._infos(costs, speeds, crashed, ended)
         if self.is_shielded:
             final["shield"] = self._shield_infos(self._batch.reports(True), ended)
             final["_shield"] = ended.copy()
@@ -267,13 +268,13 @@ def told_of_none() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.empty(0), np.empty(0), np.empty(0, bool)
 
 
-def as_indices(actions, count: int, space: spaces.Discrete) -> np.ndarray:
+def as_indices(actions, count: int, choices: int) -> np.ndarray:
     """Discrete actions as one array of indices."""
     array = np.asarray(actions)
     if array.shape != (count,):
         raise ValueError(f"`actions` has the shape {array.shape}, but has to have ({count},)")
     if array.dtype.kind not in "iu":
-        raise ValueError(f"`actions` holds {array.dtype}, but has to hold integers from 0 to {space.n - 1}")
+        raise ValueError(f"`actions` holds {array.dtype}, but has to hold integers from 0 to {choices - 1}")
     return np.ascontiguousarray(array, np.int64)
 
 
