@@ -67,7 +67,9 @@ export async function opened(browser, file, how, act) {
 
 /** What the player shows, as numbers. @param {Page} page */
 export async function shown(page) {
-  return page.evaluate(() => {
+  // Read within a frame: a look from outside may come while the page is in the middle of showing one.
+  return page.evaluate(async () => {
+    await new Promise((done) => { requestAnimationFrame(done); });
     const player = /** @type {HTMLElement} */ (document.querySelector("#player"));
     const stages = [...player.querySelectorAll(".stage")].map((element) => {
       const stage = /** @type {HTMLElement} */ (element);
