@@ -149,6 +149,7 @@ impl RiskSpec {
             // join, drivers see each other late, and brake hard.
             TaskId::MergeV0 | TaskId::MergeV1 => RiskSpec {
                 horizon: 6.0,
+                fade: 0.98,
                 habits: Habits {
                     expected: 0.6,
                     wish: 20.0,

@@ -87,6 +87,16 @@ fn a_car_seen_leaving_its_lane_is_expected_in_the_next() {
 }
 
 #[test]
+fn a_car_seen_leaving_its_lane_is_not_expected_to_stay() {
+    let mut steady = Stage::new(TaskId::HighwayV0);
+    steady.add(9.0, 0.0, 0.0, 20.0);
+    let mut drifting = Stage::new(TaskId::HighwayV0);
+    drifting.add(9.0, 0.0, 0.2, 20.0);
+    assert!(steady.costs()[IDLE] > 0.5, "{:?}", steady.costs());
+    assert!(drifting.costs()[IDLE] < steady.costs()[IDLE] / 2.0, "{:?}", drifting.costs());
+}
+
+#[test]
 fn a_car_behind_in_the_ego_s_lane_is_expected_to_brake() {
     let mut stage = Stage::new(TaskId::HighwayV0);
     stage.add(-25.0, 0.0, 0.0, 30.0);
