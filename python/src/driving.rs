@@ -36,12 +36,12 @@ type LaneName = (String, String, usize);
 type LegName = (String, String, Option<usize>);
 
 /// What only the ego knows of itself: its target lane and speed, the place of that speed, its route,
-/// steering and acceleration, and its slowest and fastest speed.
-type Mind = (LaneName, f64, u8, Vec<LegName>, f64, f64, (f64, f64));
+/// steering, and its slowest and fastest speed.
+type Mind = (LaneName, f64, u8, Vec<LegName>, f64, (f64, f64));
 
-/// Numbers of a body: x, y, heading, speed, length, width, 1 if crashed, and where it shows that it is
-/// bound, as a unit vector or zeros.
-const NUMBERS: usize = 9;
+/// Numbers of a body: x, y, heading, speed, acceleration, length, width, 1 if crashed, and where it shows
+/// that it is bound, as a unit vector or zeros.
+const NUMBERS: usize = 10;
 
 #[pymethods]
 impl Driving {
@@ -104,7 +104,7 @@ impl Driving {
 
 /// A body, on whichever lane is closest, as the world itself would have it.
 fn body_of(network: &Network, row: &[f64]) -> Body {
-    let &[x, y, heading, speed, length, width, crashed, bound_x, bound_y] = row else {
+    let &[x, y, heading, speed, acceleration, length, width, crashed, bound_x, bound_y] = row else {
         unreachable!("rows are cut to {NUMBERS} numbers")
     };
     let direction = [bound_x, bound_y];
@@ -115,6 +115,7 @@ fn body_of(network: &Network, row: &[f64]) -> Body {
         cos: car.cos,
         sin: car.sin,
         speed,
+        acceleration: Some(acceleration),
         length,
         width,
         lane: car.lane,
@@ -126,7 +127,7 @@ fn body_of(network: &Network, row: &[f64]) -> Body {
 }
 
 fn ego_of(task: &cpss_highway::Task, body: Body, mind: Mind) -> PyResult<Ego> {
-    let (target, target_speed, speed_index, route, steering, acceleration, range) = mind;
+    let (target, target_speed, speed_index, route, steering, range) = mind;
     let network = &task.network;
     let [x, y] = body.position;
     let driver = match task.controls {
@@ -155,7 +156,6 @@ fn ego_of(task: &cpss_highway::Task, body: Body, mind: Mind) -> PyResult<Ego> {
         speed_index,
         route: Route::of(legs.collect::<PyResult<Vec<_>>>()?),
         slip_sin: car.slip_sin,
-        acceleration,
         speed_range: [range.0, range.1],
     })
 }

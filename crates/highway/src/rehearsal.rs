@@ -2,8 +2,9 @@
 //!
 //! A [`Rehearsal`] plays a [`Scene`] on: the ego as it is told, everyone else by the intelligent
 //! driver model and the rules of the road, with the numbers that the task gives its drivers before any drift.
-//! What a scene does not show is filled in by a [`Guess`], the same for everybody. It is made from a scene
-//! and never sees a world, so it cannot peek at one.
+//! What they are about is read from how their speeds change; what a scene does not show is filled in by a
+//! [`Guess`], the same for everybody. It is made from a scene and never sees a world, so it cannot peek at
+//! one.
 //!
 //! A car that shows no direction is played as one without a plan: it takes whichever road comes next.
 //!
@@ -29,12 +30,13 @@
 //!
 //! **Absent on purpose:** cars that are yet to come, sudden brakings, and the numbers of a drift.
 
+use crate::driver::Temper;
 use crate::road::Network;
 use crate::route::Route;
 use crate::scene::{Body, Scene};
 use crate::simulation::Simulation;
 use crate::task::Task;
-use crate::vehicle::{Driver, MAX_SPEED, Vehicle};
+use crate::vehicle::{Driver, Vehicle};
 
 /// A scene that is played on.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub struct Rehearsal {
 /// What a scene does not show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guess {
-    /// The speed that drivers aim for at least, within the limit \[m/s\].
+    /// The speed that drivers aim for at least, within the limit, if it does not show \[m/s\].
     pub wish: f64,
     /// How long ago they last looked who has the right of way \[s\].
     pub looked: f64,
@@ -53,6 +55,12 @@ pub struct Guess {
 
 /// The longest frame \[s\] in which drivers still steer stably: they close in on a heading that fast.
 pub const LONGEST_FRAME: f64 = 0.2;
+/// Speed below which a driver's mind does not show \[m/s\]: whoever waits rocks on the spot.
+const SLOWEST_READ: f64 = 0.3;
+/// How far from its limit a braking is taken to be at it \[m/s²\].
+const READING_ERROR: f64 = 0.5;
+/// The share of the hardest braking from which on the car ahead is taken for its reason.
+const EXPLAINED: f64 = 0.6;
 /// Cosine of the angle within which two directions are taken for the same: about five degrees, where
 /// the exits of a crossing are tens of degrees apart until a car is past the fork.
 const SAME_DIRECTION: f64 = 0.996;
@@ -70,6 +78,33 @@ impl Rehearsal {
         let Some(ego) = &scene.ego else { return };
         let others = scene.others.iter().map(|body| by_the_book(body, guess, task));
         self.simulation.vehicles.extend(std::iter::once(ego.vehicle()).chain(others));
+        self.read_minds(&scene.others, task);
+    }
+
+    /// Takes from how the others' speeds change what they are about, where it shows: by the driver model, the
+    /// speed that a driver aims for is known from how it speeds up or slows down and from who is ahead of it, and whoever
+    /// brakes at the limit for nobody is giving way.
+    fn read_minds(&mut self, others: &[Body], task: &Task) {
+        let Temper { acceleration_limit, comfort_acceleration, .. } = self.simulation.model.temper;
+        for (place, body) in others.iter().enumerate() {
+            let Some(seen) = body.acceleration.filter(|_| !body.crashed) else { continue };
+            // What was decided a frame ago was decided at the speed of that time.
+            let speed = body.speed - seen * task.frame_time;
+            if speed < SLOWEST_READ {
+                continue;
+            }
+            let held_up = self.simulation.held_up(1 + place, task);
+            let car = &mut self.simulation.vehicles[1 + place];
+            if seen > -acceleration_limit + READING_ERROR {
+                let ratio_power = 1.0 - (seen + held_up) / comfort_acceleration;
+                let limit = task.network.lane(body.lane).speed_limit;
+                let aim = speed / ratio_power.max(0.0).powf(1.0 / car.exponent);
+                car.target_speed = aim.min(limit);
+            } else if held_up < EXPLAINED * acceleration_limit {
+                car.target_speed = 0.0;
+                car.is_yielding = true;
+            }
+        }
     }
 
     /// Takes over the state of another rehearsal.
@@ -106,31 +141,9 @@ fn by_the_book(body: &Body, guess: &Guess, task: &Task) -> Vehicle {
     let limit = network.lane(body.lane).speed_limit;
     let route = body.bound_for.map(|shown| route_towards(shown, body, network));
     Vehicle {
-        x: body.position[0],
-        y: body.position[1],
-        heading: body.heading,
-        speed: body.speed,
-        cos: body.cos,
-        sin: body.sin,
-        along: body.along,
-        across: body.across,
-        slip_sin: 0.0,
-        slip_cos: 1.0,
-        acceleration: 0.0,
         target_speed: body.speed.max(guess.wish).min(limit),
-        exponent: 4.0,
-        timer: 0.0,
-        impact: None,
-        speed_range: [-MAX_SPEED, MAX_SPEED],
-        braking: None,
         route: route.unwrap_or_default(),
-        lane: body.lane,
-        target_lane: body.lane,
-        driver: Driver::Idm,
-        crashed: body.crashed,
-        checks_collisions: true,
-        is_yielding: false,
-        speed_index: 0,
+        ..body.vehicle(Driver::Idm)
     }
 }
 
@@ -186,6 +199,65 @@ mod tests {
             }
         }
         assert!(compared > 500, "{compared}");
+    }
+
+    /// A car alone on its way to the crossing, as it is rehearsed.
+    fn read(acceleration: Option<f64>) -> Vehicle {
+        let task = crossing();
+        let mut scene = Scene::default();
+        scene.observe(&World::new(task.clone(), 3));
+        let lane = task.network.lane(task.network.find_lane("o1", "ir1", 0).unwrap());
+        let heading = lane.heading_at(30.0);
+        let body = Body::new(&task.network, lane.position(30.0, 0.0), heading, 7.0, [5.0, 2.0]);
+        scene.others = vec![Body { acceleration, ..body }];
+        let mut rehearsal = Rehearsal::new(&task);
+        rehearsal.set(&scene, &Guess { wish: 9.0, looked: 0.0 }, &task);
+        rehearsal.others()[0].clone()
+    }
+
+    #[test]
+    fn a_driver_s_aim_is_read_from_how_it_speeds_up_and_guessed_if_unseen() {
+        assert_eq!(read(None).target_speed, 9.0);
+        assert!((read(Some(0.0)).target_speed - 7.0).abs() < 1e-9);
+        assert!(read(Some(1.0)).target_speed > 7.1);
+        assert!((6.0..6.9).contains(&read(Some(-1.0)).target_speed));
+        assert!(!read(Some(-1.0)).is_yielding);
+        // Faster than its model has it: it wants all it is allowed to.
+        assert_eq!(read(Some(6.0)).target_speed, 10.0);
+    }
+
+    #[test]
+    fn whoever_brakes_at_the_limit_for_nobody_gives_way() {
+        let car = read(Some(-6.0));
+        assert!(car.is_yielding && car.target_speed == 0.0);
+    }
+
+    #[test]
+    fn minds_are_mostly_read_right() {
+        let task = crossing();
+        let mut rehearsal = Rehearsal::new(&task);
+        let mut seen = vec![0.0; task.observer.len()];
+        let (mut right, mut all) = (0, 0);
+        for seed in 0..60 {
+            let mut world = World::new(task.clone(), seed);
+            for _ in 0..8 {
+                let mut scene = Scene::default();
+                scene.observe(&world);
+                rehearsal.set(&scene, &Guess { wish: 8.0, looked: 0.0 }, &task);
+                let others = world.vehicles().iter().enumerate();
+                let others = others.filter(|(place, _)| *place != world.ego_index());
+                for ((_, car), read) in others.zip(rehearsal.others()) {
+                    let shows = !car.crashed && car.speed > 2.0 * SLOWEST_READ;
+                    all += usize::from(shows);
+                    let is_right = (car.target_speed - read.target_speed).abs() < 0.5;
+                    right += usize::from(shows && is_right);
+                }
+                if world.step(Action::Index(1), &mut seen).unwrap().is_over() {
+                    break;
+                }
+            }
+        }
+        assert!(all > 1000 && right * 10 > all * 9, "{right} of {all}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What could an observer on the road see?
 //!
-//! A [`Scene`] holds poses, speeds, sizes and lanes of everything on the road, where others show that
-//! they are bound, and the ego's own intentions, which it knows. It does **not** hold another driver's
-//! target, timer, exponent, route or plan, nor the random generator: whoever judges risk gets a scene
-//! and cannot peek. It is plain data, so a scene can also be filled from another simulator, or from
-//! sensors.
+//! A [`Scene`] holds poses, speeds, sizes and lanes of everything on the road, how speeds change, where
+//! others show that they are bound, and the ego's own intentions, which it knows. It does **not** hold
+//! another driver's target, timer, exponent, route or plan, nor the random generator: whoever judges
+//! risk gets a scene and cannot peek. It is plain data, so a scene can also be filled from another
+//! simulator, or from sensors.
 //!
 //! Where a car is bound is public in highway-env too: any observation may ask for `cos_d` and `sin_d`
 //! of every car, as the shipped policy of the intersection does. It stands for a turn signal.
@@ -16,7 +16,7 @@ use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
 use crate::observation::destination_direction;
 use crate::road::{LaneId, Network};
 use crate::route::Route;
-use crate::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
+use crate::vehicle::{Driver, LENGTH, MAX_SPEED, Vehicle, WIDTH};
 use crate::world::World;
 
 /// Everything an observer could see, and what the ego means to do.
@@ -43,6 +43,8 @@ pub struct Body {
     pub sin: f64,
     /// Speed along its heading \[m/s\].
     pub speed: f64,
+    /// How that has just changed \[m/s²\], which two looks show, and brake lights; `None` if unseen.
+    pub acceleration: Option<f64>,
     /// Length \[m\].
     pub length: f64,
     /// Width \[m\].
@@ -76,8 +78,6 @@ pub struct Ego {
     pub route: Route,
     /// Sine of the slip angle that its steering causes now.
     pub slip_sin: f64,
-    /// Its acceleration now \[m/s²\].
-    pub acceleration: f64,
     /// Slowest and fastest speed it may reach \[m/s\].
     pub speed_range: [f64; 2],
 }
@@ -113,6 +113,7 @@ impl Body {
             cos,
             sin,
             speed,
+            acceleration: None,
             length,
             width,
             lane: place.lane,
@@ -136,6 +137,7 @@ impl Body {
             cos: vehicle.cos,
             sin: vehicle.sin,
             speed: vehicle.speed,
+            acceleration: Some(vehicle.acceleration),
             length: LENGTH,
             width: WIDTH,
             lane: vehicle.lane,
@@ -149,6 +151,37 @@ impl Body {
     fn of_obstacle(obstacle: &Obstacle, network: &Network) -> Body {
         Body::new(network, obstacle.position, 0.0, 0.0, [OBSTACLE_SIZE, OBSTACLE_SIZE])
     }
+
+    /// A car at this place that heads straight on, holds its lane and speed, and has no plan.
+    pub(crate) fn vehicle(&self, driver: Driver) -> Vehicle {
+        Vehicle {
+            x: self.position[0],
+            y: self.position[1],
+            heading: self.heading,
+            speed: self.speed,
+            cos: self.cos,
+            sin: self.sin,
+            along: self.along,
+            across: self.across,
+            slip_sin: 0.0,
+            slip_cos: 1.0,
+            acceleration: self.acceleration.unwrap_or(0.0),
+            target_speed: self.speed,
+            exponent: 4.0,
+            timer: 0.0,
+            impact: None,
+            speed_range: [-MAX_SPEED, MAX_SPEED],
+            braking: None,
+            route: Route::default(),
+            lane: self.lane,
+            target_lane: self.lane,
+            driver,
+            crashed: self.crashed,
+            checks_collisions: true,
+            is_yielding: false,
+            speed_index: 0,
+        }
+    }
 }
 
 impl Ego {
@@ -161,7 +194,6 @@ impl Ego {
             speed_index: vehicle.speed_index,
             route: vehicle.route,
             slip_sin: vehicle.slip_sin,
-            acceleration: vehicle.acceleration,
             speed_range: vehicle.speed_range,
         }
     }
@@ -169,33 +201,15 @@ impl Ego {
     /// The ego as the world drives it, to be told what to do and moved frame by frame with
     /// [`crate::control`].
     pub fn vehicle(&self) -> Vehicle {
-        let body = self.body;
         Vehicle {
-            x: body.position[0],
-            y: body.position[1],
-            heading: body.heading,
-            speed: body.speed,
-            cos: body.cos,
-            sin: body.sin,
-            along: body.along,
-            across: body.across,
             slip_sin: self.slip_sin,
             slip_cos: (1.0 - self.slip_sin * self.slip_sin).max(0.0).sqrt(),
-            acceleration: self.acceleration,
             target_speed: self.target_speed,
-            exponent: 4.0,
-            timer: 0.0,
-            impact: None,
             speed_range: self.speed_range,
-            braking: None,
             route: self.route,
-            lane: body.lane,
             target_lane: self.target_lane,
-            driver: self.driver,
-            crashed: body.crashed,
-            checks_collisions: true,
-            is_yielding: false,
             speed_index: self.speed_index,
+            ..self.body.vehicle(self.driver)
         }
     }
 }

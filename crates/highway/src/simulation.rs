@@ -91,12 +91,7 @@ impl Simulation {
     /// A frame of another length \[s\] than the task's.
     #[inline]
     pub(crate) fn frame_lasting(&mut self, dt: f64, task: &Task) {
-        if task.layout != Layout::Any {
-            self.lineup.refresh(&self.vehicles);
-        }
-        if task.layout == Layout::Strip {
-            self.strip.update(&self.lineup, &self.vehicles, &task.network);
-        }
+        self.line_up(task);
         self.choose_lanes(task);
         self.steer_and_accelerate(task);
         self.frames += 1;
@@ -136,6 +131,23 @@ impl Simulation {
                 Layout::AlongX => Index::Lineup(&self.lineup),
                 Layout::Strip => Index::Strip(&self.lineup, &self.strip),
             },
+        }
+    }
+
+    /// What whoever is ahead of a car takes off its acceleration now \[m/s²\].
+    pub(crate) fn held_up(&mut self, who: usize, task: &Task) -> f64 {
+        self.line_up(task);
+        held_up(&self.traffic(task), &self.model, who, self.vehicles[who].lane)
+    }
+
+    /// Sorts the cars as far as the task's layout asks for it.
+    #[inline]
+    fn line_up(&mut self, task: &Task) {
+        if task.layout != Layout::Any {
+            self.lineup.refresh(&self.vehicles);
+        }
+        if task.layout == Layout::Strip {
+            self.strip.update(&self.lineup, &self.vehicles, &task.network);
         }
     }
 

@@ -383,14 +383,16 @@ fn is_readable(scene: &Scene) -> bool {
         let [x, y] = body.position;
         let Body { heading, cos, sin, speed, length, width, along, across, .. } = *body;
         let [bound_x, bound_y] = body.bound_for.unwrap_or_default();
+        let acceleration = body.acceleration.unwrap_or(0.0);
         [x, y, heading, cos, sin, speed, length, width, along, across, bound_x, bound_y]
             .iter()
+            .chain([&acceleration])
             .all(|number| number.is_finite())
     };
     let is_sane = |ego: &Ego| {
         let [slowest, fastest] = ego.speed_range;
         is_finite(&ego.body)
-            && [ego.target_speed, ego.slip_sin, ego.acceleration, slowest, fastest]
+            && [ego.target_speed, ego.slip_sin, slowest, fastest]
                 .iter()
                 .all(|number| number.is_finite())
     };

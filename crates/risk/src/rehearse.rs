@@ -218,16 +218,22 @@ impl View {
         let Terms { task, spec, fading, .. } = *terms;
         let Some(ego) = rehearsal.ego() else { return };
         let pose = Pose::of_ego(ego);
+        // Of a wreck only who hit it is of interest: the closest.
+        let mut closest: Option<(Proximity, Hazard)> = None;
         let mut note = |mut found: Proximity, hazard: Hazard| {
             // What has become no number is taken for the worst there is.
-            if ego.crashed || found.cost.is_nan() {
+            if found.cost.is_nan() {
                 found.cost = 1.0;
             }
-            worst.note(found.cost, found, hazard, time, fading);
+            if !ego.crashed {
+                worst.note(found.cost, found, hazard, time, fading);
+            } else if closest.is_none_or(|(known, _)| found.clearance < known.clearance) {
+                closest = Some((found, hazard));
+            }
         };
         let cars = rehearsal.others().iter().enumerate();
         for ((place, car), half_size) in cars.zip(&self.half_sizes) {
-            if is_near(ego, car, half_size, spec) {
+            if ego.crashed || is_near(ego, car, half_size, spec) {
                 let car = Pose { half_size: *half_size, ..Pose::of_ego(car) };
                 note(spec.margin.proximity(&pose, &car), Hazard::Car(place));
             }
@@ -237,6 +243,9 @@ impl View {
         }
         if let Some(distance) = edge_distance(ego, &task.network) {
             note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
+        }
+        if let Some((found, hazard)) = closest {
+            worst.note(1.0, Proximity { cost: 1.0, ..found }, hazard, time, fading);
         }
     }
 }

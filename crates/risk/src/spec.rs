@@ -104,6 +104,8 @@ const KEEP_LANE: Backup = steer([0, 0], 0.0);
 const KEEP_LANE_AND_BRAKE: Backup = Backup::Steer { sides: [0, 0], after: 0.0, brakes: true };
 const BRAKE_THEN_LEFT: Backup = Backup::Meta([Meta::Slower, Meta::LaneLeft, Meta::Slower]);
 const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Meta::Slower]);
+const BRAKE_THEN_GO: Backup = Backup::Meta([Meta::Slower, Meta::Faster, Meta::Faster]);
+const WAIT_THEN_GO: Backup = Backup::Meta([Meta::Slower, Meta::Slower, Meta::Faster]);
 
 /// Steering without braking.
 const fn steer(sides: [i8; 2], after: f64) -> Backup {
@@ -174,7 +176,15 @@ impl RiskSpec {
                     .map(|(wish, frames)| Guess { wish, looked: f64::from(frames) / 15.0 })
                     .to_vec(),
                 // The last two are for an ego that is given raw controls there.
-                backups: vec![BRAKE, GO, HOLD, KEEP_LANE_AND_BRAKE, KEEP_LANE],
+                backups: vec![
+                    BRAKE,
+                    GO,
+                    HOLD,
+                    BRAKE_THEN_GO,
+                    WAIT_THEN_GO,
+                    KEEP_LANE_AND_BRAKE,
+                    KEEP_LANE,
+                ],
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {

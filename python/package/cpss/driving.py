@@ -2,8 +2,8 @@
 
 A :class:`Driver` looks at an environment's scene and asks the Rust risk model. :class:`Native` is for our
 environments, whose scene is at hand; :class:`Upstream` reads the scene out of highway-env's objects: what
-an observer could see (poses, speeds, sizes, wrecks, where a car shows it is bound), and of the ego also
-its own intentions. Another driver's timers, parameters and targets are never looked at.
+an observer could see (poses, speeds and how they change, sizes, wrecks, where a car shows it is bound), and of
+the ego also its own intentions. Another driver's timers, parameters and targets are never looked at.
 
 Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield. So is
 a road that is not the task's: a class of one's own may differ from highway-env's in other things, but the risk
@@ -183,17 +183,19 @@ def body(thing: Any) -> tuple[float, ...]:
     """What an observer sees of a car or an obstacle."""
     x, y = thing.position
     bound_x, bound_y = getattr(thing, "destination_direction", (0.0, 0.0))
-    return (x, y, thing.heading, thing.speed, thing.LENGTH, thing.WIDTH, float(thing.crashed), bound_x, bound_y)
+    # What a car did in the last frame shows in its speed; an obstacle does nothing.
+    acceleration = float(thing.action["acceleration"]) if hasattr(thing, "action") else 0.0
+    return (x, y, thing.heading, thing.speed, acceleration, thing.LENGTH, thing.WIDTH, float(thing.crashed), bound_x, bound_y)
 
 
 def mind(ego: Any) -> tuple:
     """What the ego knows of itself: where it is going, and what it is doing."""
     lane = getattr(ego, "target_lane_index", None) or ego.lane_index
     route = [(start, end, None if place is None else int(place)) for start, end, place in (getattr(ego, "route", None) or [])]
-    steering, acceleration = float(ego.action["steering"]), float(ego.action["acceleration"])
+    steering = float(ego.action["steering"])
     target = (lane[0], lane[1], int(lane[2]))
     speeds = (float(ego.MIN_SPEED), float(ego.MAX_SPEED))
-    return (target, float(getattr(ego, "target_speed", 0.0)), int(getattr(ego, "speed_index", 0)), route, steering, acceleration, speeds)
+    return (target, float(getattr(ego, "target_speed", 0.0)), int(getattr(ego, "speed_index", 0)), route, steering, speeds)
 
 
 def known_keys(config: dict) -> dict:

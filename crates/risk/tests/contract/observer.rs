@@ -61,7 +61,8 @@ fn cars_rebuilt_from_what_can_be_seen_cost_the_same() {
                 let size = [body.length, body.width];
                 let network = &world.task().network;
                 let new = Body::new(network, body.position, body.heading, body.speed, size);
-                Body { crashed: body.crashed, bound_for: body.bound_for, ..new }
+                let Body { crashed, bound_for, acceleration, .. } = *body;
+                Body { crashed, bound_for, acceleration, ..new }
             };
             let others = stage.scene.others.iter().map(rebuilt).collect();
             stage.scene = Scene { others, ..stage.scene.clone() };

@@ -72,7 +72,7 @@ proptest! {
 
 /// Spoils one number of a body.
 type Spoil = fn(&mut Body);
-const SPOILS: [Spoil; 11] = [
+const SPOILS: [Spoil; 12] = [
     |body| body.position[0] = f64::NAN,
     |body| body.position[1] = f64::INFINITY,
     |body| body.heading = f64::NAN,
@@ -84,6 +84,7 @@ const SPOILS: [Spoil; 11] = [
     |body| body.along = f64::NAN,
     |body| body.across = f64::NAN,
     |body| body.bound_for = Some([f64::NAN, 1.0]),
+    |body| body.acceleration = Some(f64::NAN),
 ];
 
 #[test]
