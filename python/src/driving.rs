@@ -52,8 +52,15 @@ impl Driving {
         Ok(Driving { task, risk, scene: Scene::default() })
     }
 
-    /// Looks at a scene: the ego first, then other cars, then obstacles.
-    fn look(&mut self, mind: Mind, bodies: PyReadonlyArray2<'_, f64>, cars: usize) -> PyResult<()> {
+    /// Looks at a scene: the ego first, then other cars, of which some were on the road before the ego, then
+    /// obstacles.
+    fn look(
+        &mut self,
+        mind: Mind,
+        bodies: PyReadonlyArray2<'_, f64>,
+        cars: usize,
+        earlier: usize,
+    ) -> PyResult<()> {
         // Forgotten first, so that a scene that cannot be read never leaves an older one behind.
         self.scene.ego = None;
         let rows = bodies.as_slice()?.chunks_exact(NUMBERS);
@@ -68,6 +75,7 @@ impl Driving {
         let ego = ego_of(&self.task, *ego, mind)?;
         self.scene.others.clear();
         self.scene.others.extend_from_slice(&rest[..cars]);
+        self.scene.earlier = earlier;
         self.scene.obstacles.clear();
         self.scene.obstacles.extend_from_slice(&rest[cars..]);
         self.scene.ego = Some(ego);

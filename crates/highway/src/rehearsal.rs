@@ -20,7 +20,7 @@
 //! for _ in 0..5 {
 //!     rehearsal.frame(0.2, &task);
 //! }
-//! assert_eq!(rehearsal.others().len(), scene.others.len());
+//! assert_eq!(rehearsal.others().count(), scene.others.len());
 //! ```
 //!
 //! Start at [`Rehearsal::set`]; [`Rehearsal::become_like`] branches.
@@ -76,8 +76,13 @@ impl Rehearsal {
         self.simulation.clear(task.rules.temper());
         self.simulation.set_clock((guess.looked / task.frame_time).round().max(0.0) as u64);
         let Some(ego) = &scene.ego else { return };
-        let others = scene.others.iter().map(|body| by_the_book(body, guess, task));
-        self.simulation.vehicles.extend(std::iter::once(ego.vehicle()).chain(others));
+        let (earlier, later) = scene.others.split_at(scene.earlier.min(scene.others.len()));
+        let drive = |body| by_the_book(body, guess, task);
+        let vehicles = &mut self.simulation.vehicles;
+        vehicles.extend(earlier.iter().map(drive));
+        vehicles.push(ego.vehicle());
+        vehicles.extend(later.iter().map(drive));
+        self.simulation.ego = earlier.len();
         self.read_minds(&scene.others, task);
     }
 
@@ -93,8 +98,9 @@ impl Rehearsal {
             if speed < SLOWEST_READ {
                 continue;
             }
-            let held_up = self.simulation.held_up(1 + place, task);
-            let car = &mut self.simulation.vehicles[1 + place];
+            let place = place + usize::from(place >= self.simulation.ego);
+            let held_up = self.simulation.held_up(place, task);
+            let car = &mut self.simulation.vehicles[place];
             if seen > -acceleration_limit + READING_ERROR {
                 let ratio_power = 1.0 - (seen + held_up) / comfort_acceleration;
                 let limit = task.network.lane(body.lane).speed_limit;
@@ -114,17 +120,19 @@ impl Rehearsal {
 
     /// The ego; `None` on an empty road.
     pub fn ego(&self) -> Option<&Vehicle> {
-        self.simulation.vehicles.first()
+        self.simulation.vehicles.get(self.simulation.ego)
     }
 
     /// The ego, to be told what to do.
     pub fn ego_mut(&mut self) -> Option<&mut Vehicle> {
-        self.simulation.vehicles.first_mut()
+        self.simulation.vehicles.get_mut(self.simulation.ego)
     }
 
     /// The others, in the scene's order.
-    pub fn others(&self) -> &[Vehicle] {
-        self.simulation.vehicles.get(1..).unwrap_or_default()
+    pub fn others(&self) -> impl Iterator<Item = &Vehicle> {
+        let Simulation { vehicles, ego, .. } = &self.simulation;
+        let (earlier, rest) = vehicles.split_at((*ego).min(vehicles.len()));
+        earlier.iter().chain(rest.iter().skip(1))
     }
 
     /// Plays a frame of `dt` \[s\], which may be longer than the world's, up to [`LONGEST_FRAME`].
@@ -212,7 +220,7 @@ mod tests {
         scene.others = vec![Body { acceleration, ..body }];
         let mut rehearsal = Rehearsal::new(&task);
         rehearsal.set(&scene, &Guess { wish: 9.0, looked: 0.0 }, &task);
-        rehearsal.others()[0].clone()
+        rehearsal.others().next().unwrap().clone()
     }
 
     #[test]
@@ -272,7 +280,7 @@ mod tests {
         let mut branch = Rehearsal::new(&task);
         branch.become_like(&main);
         let places = |rehearsal: &Rehearsal| -> Vec<[f64; 2]> {
-            rehearsal.others().iter().map(Vehicle::position).collect()
+            rehearsal.others().map(Vehicle::position).collect()
         };
         let before = places(&main);
         for _ in 0..30 {
@@ -291,6 +299,6 @@ mod tests {
         let mut rehearsal = Rehearsal::new(&task);
         rehearsal.set(&Scene::default(), &Guess { wish: 8.0, looked: 0.0 }, &task);
         rehearsal.frame(0.1, &task);
-        assert!(rehearsal.ego().is_none() && rehearsal.others().is_empty());
+        assert!(rehearsal.ego().is_none() && rehearsal.others().next().is_none());
     }
 }

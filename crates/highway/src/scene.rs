@@ -24,8 +24,10 @@ use crate::world::World;
 pub struct Scene {
     /// The ego; `None` before the first observation.
     pub ego: Option<Ego>,
-    /// All other cars.
+    /// All other cars, those that have been on the road for longest first.
     pub others: Vec<Body>,
+    /// How many of these were there before the ego: where two have the same right of way, that counts.
+    pub earlier: usize,
     /// Bodies without a driver.
     pub obstacles: Vec<Body>,
 }
@@ -91,6 +93,7 @@ impl Scene {
         self.others.clear();
         let others = world.vehicles().iter().enumerate().filter(|(place, _)| *place != ego);
         self.others.extend(others.map(|(_, vehicle)| Body::of(vehicle, &task.network)));
+        self.earlier = ego;
         self.obstacles.clear();
         self.obstacles.extend(task.obstacles.iter().map(|o| Body::of_obstacle(o, &task.network)));
     }

@@ -231,7 +231,7 @@ impl View {
                 closest = Some((found, hazard));
             }
         };
-        let cars = rehearsal.others().iter().enumerate();
+        let cars = rehearsal.others().enumerate();
         for ((place, car), half_size) in cars.zip(&self.half_sizes) {
             if ego.crashed || is_near(ego, car, half_size, spec) {
                 let car = Pose { half_size: *half_size, ..Pose::of_ego(car) };

@@ -103,11 +103,11 @@ class Upstream(Driver):
             raise ValueError(f"there are {len(env.controlled_vehicles)} egos, but one can be shielded")
         if config_json(known_keys(env.config)) != self._config:
             raise ValueError("the config was changed in the middle of an episode: reset the environment")
-        ego = env.vehicle
-        others = [body(car) for car in env.road.vehicles if car is not ego]
+        ego, cars = env.vehicle, env.road.vehicles
+        others = [body(car) for car in cars if car is not ego]
         obstacles = [body(thing) for thing in env.road.objects if thing.solid]
         rows = np.array([body(ego), *others, *obstacles], np.float64)
-        self._risk.look(mind(ego), rows, len(others))
+        self._risk.look(mind(ego), rows, len(others), cars.index(ego))
 
     def __getstate__(self) -> dict:
         return {"_env": self._env, "_id": self._id}
