@@ -87,7 +87,7 @@ impl Plan {
     /// The paper's experiment.
     pub fn sized(size: Size) -> Plan {
         let (episodes, oracle_episodes, frontier_episodes) = match size {
-            Size::Quick => (10, 1, 1),
+            Size::Quick => (8, 1, 1),
             Size::Default => return Plan::default(),
             Size::Full => (1000, 50, 200),
         };

@@ -19,11 +19,20 @@ use crate::spec::Backup;
 /// Turns a backup into actions of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pilot {
-    /// What each discrete raw action does: acceleration \[m/s²\] and sine of the slip angle.
-    commands: Vec<(f64, f64)>,
+    /// What each discrete raw action does.
+    commands: Vec<Command>,
     /// Hardest braking and largest slip that raw controls can ask for.
     hardest_brake: f64,
     largest_slip: f64,
+}
+
+/// What a raw action makes of the ego's controls.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    /// \[m/s²\].
+    acceleration: f64,
+    slip_sin: f64,
+    slip_cos: f64,
 }
 
 /// Moves the predicted ego by `dt` \[s\]: [`drive_frame`] without looking up the closest lane where
@@ -154,16 +163,16 @@ const SLIP_WEIGHT: f64 = 20.0;
 impl Pilot {
     /// Reads what the task's actions do.
     pub(crate) fn new(task: &Task, ego: &Vehicle) -> Pilot {
-        let slip_of = |steering: f64| {
-            let mut car = ego.clone();
-            car.steer(steering);
-            car.slip_sin
-        };
         let read = |pedals: &Pedals, point: &[f32]| {
             let command = pedals.command(point);
-            (command.acceleration, slip_of(command.steering))
+            let mut car = ego.clone();
+            car.steer(command.steering);
+            let Vehicle { slip_sin, slip_cos, .. } = car;
+            Command { acceleration: command.acceleration, slip_sin, slip_cos }
         };
-        let full = |pedals: &Pedals| (read(pedals, &[-1.0; 2]).0, read(pedals, &[1.0; 2]).1);
+        let full = |pedals: &Pedals| {
+            (read(pedals, &[-1.0; 2]).acceleration, read(pedals, &[1.0; 2]).slip_sin)
+        };
         match &task.controls {
             Controls::Meta { .. } => {
                 Pilot { commands: Vec::new(), hardest_brake: 0.0, largest_slip: 0.0 }
@@ -218,7 +227,7 @@ impl Pilot {
                 // Braking ends at standstill: a raw ego could go on backwards.
                 let stop = -ego.speed / task.decision_time;
                 let pedal = if brakes { stop.clamp(self.hardest_brake, 0.0) } else { 0.0 };
-                self.settle_for(task, ego, pedal);
+                self.settle_for(ego, pedal);
                 true
             }
             _ => false,
@@ -226,14 +235,16 @@ impl Pilot {
     }
 
     /// Replaces the controls wished for by the closest that the task has.
-    fn settle_for(&self, task: &Task, ego: &mut Vehicle, pedal: f64) {
+    fn settle_for(&self, ego: &mut Vehicle, pedal: f64) {
         let wish = ego.slip_sin;
-        let miss = |&(acceleration, slip): &(f64, f64)| {
-            (acceleration - pedal).abs() + SLIP_WEIGHT * (slip - wish).abs()
+        let miss = |command: &Command| {
+            (command.acceleration - pedal).abs() + SLIP_WEIGHT * (command.slip_sin - wish).abs()
         };
-        let ranked = self.commands.iter().map(miss).enumerate();
-        match ranked.min_by(|(_, a), (_, b)| a.total_cmp(b)) {
-            Some((index, _)) => obey(task, ego, Action::Index(index)),
+        match self.commands.iter().min_by(|a, b| miss(a).total_cmp(&miss(b))) {
+            Some(command) => {
+                ego.acceleration = command.acceleration;
+                (ego.slip_sin, ego.slip_cos) = (command.slip_sin, command.slip_cos);
+            }
             None => {
                 ego.slip_sin = wish.clamp(-self.largest_slip, self.largest_slip);
                 ego.slip_cos = (1.0 - ego.slip_sin * ego.slip_sin).sqrt();
