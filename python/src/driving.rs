@@ -112,7 +112,8 @@ impl Driving {
 
 /// A body, on whichever lane is closest, as the world itself would have it.
 fn body_of(network: &Network, row: &[f64]) -> Body {
-    let &[x, y, heading, speed, acceleration, length, width, crashed, bound_x, bound_y] = row else {
+    let &[x, y, heading, speed, acceleration, length, width, crashed, bound_x, bound_y] = row
+    else {
         unreachable!("rows are cut to {NUMBERS} numbers")
     };
     let direction = [bound_x, bound_y];
