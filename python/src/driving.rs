@@ -72,6 +72,9 @@ impl Driving {
         if cars > rest.len() {
             return Err(value_error(format!("`cars` is {cars}, but there are {}", rest.len())));
         }
+        if earlier > cars {
+            return Err(value_error(format!("`earlier` is {earlier}, but there are {cars} cars")));
+        }
         let ego = ego_of(&self.task, *ego, mind)?;
         self.scene.others.clear();
         self.scene.others.extend_from_slice(&rest[..cars]);

@@ -13,8 +13,8 @@ pub(crate) fn wrap_to_pi(angle: f64) -> f64 {
     if (0.0..TAU).contains(&shifted) { shifted - PI } else { whole_turns_off(shifted) - PI }
 }
 
-/// `angle.rem_euclid(TAU)` to the bit, but faster for the few turns of a car that drives laps: whoever takes
-/// off the largest fitting power of two of turns loses nothing to rounding, since both are within a factor of two.
+/// `angle.rem_euclid(TAU)` to the bit, but faster for the few turns of a car that drives laps. Taking off
+/// the largest power of two of turns that fits loses nothing to rounding: both are within a factor of two.
 fn whole_turns_off(angle: f64) -> f64 {
     const TURNS: [f64; 6] = [32.0, 16.0, 8.0, 4.0, 2.0, 1.0];
     let mut rest = angle.abs();

@@ -2,7 +2,7 @@
 //!
 //! A [`Rehearsal`] plays a [`Scene`] on: the ego as it is told, everyone else by the intelligent
 //! driver model and the rules of the road, with the numbers that the task gives its drivers before any drift.
-//! What they are about is read from how their speeds change; what a scene does not show is filled in by a
+//! What they intend is worked out from how their speeds change; what a scene does not show is filled in by a
 //! [`Guess`], the same for everybody. It is made from a scene and never sees a world, so it cannot peek at
 //! one.
 //!
@@ -86,8 +86,8 @@ impl Rehearsal {
         self.read_minds(&scene.others, task);
     }
 
-    /// Takes from how the others' speeds change what they are about, where it shows: by the driver model, the
-    /// speed that a driver aims for is known from how it speeds up or slows down and from who is ahead of it, and whoever
+    /// Takes from how the others' speeds change what they intend, where it shows: by the driver model, the
+    /// speed that a driver aims for follows from how it speeds up and from who is ahead of it, and whoever
     /// brakes at the limit for nobody is giving way.
     fn read_minds(&mut self, others: &[Body], task: &Task) {
         let Temper { acceleration_limit, comfort_acceleration, .. } = self.simulation.model.temper;
@@ -101,14 +101,19 @@ impl Rehearsal {
             let place = place + usize::from(place >= self.simulation.ego);
             let held_up = self.simulation.held_up(place, task);
             let car = &mut self.simulation.vehicles[place];
-            if seen > -acceleration_limit + READING_ERROR {
-                let ratio_power = 1.0 - (seen + held_up) / comfort_acceleration;
+            if seen <= -acceleration_limit + READING_ERROR {
+                if held_up < EXPLAINED * acceleration_limit {
+                    car.target_speed = 0.0;
+                    car.is_yielding = true;
+                }
+                continue;
+            }
+            let ratio_power = 1.0 - (seen + held_up) / comfort_acceleration;
+            // Nobody aims for less than it drives: such a one brakes for something that does not show.
+            if ratio_power <= 1.0 {
                 let limit = task.network.lane(body.lane).speed_limit;
                 let aim = speed / ratio_power.max(0.0).powf(1.0 / car.exponent);
                 car.target_speed = aim.min(limit);
-            } else if held_up < EXPLAINED * acceleration_limit {
-                car.target_speed = 0.0;
-                car.is_yielding = true;
             }
         }
     }
@@ -228,7 +233,8 @@ mod tests {
         assert_eq!(read(None).target_speed, 9.0);
         assert!((read(Some(0.0)).target_speed - 7.0).abs() < 1e-9);
         assert!(read(Some(1.0)).target_speed > 7.1);
-        assert!((6.0..6.9).contains(&read(Some(-1.0)).target_speed));
+        // It brakes for something that does not show, but not as one who gives way.
+        assert_eq!(read(Some(-1.0)).target_speed, 9.0);
         assert!(!read(Some(-1.0)).is_yielding);
         // Faster than its model has it: it wants all it is allowed to.
         assert_eq!(read(Some(6.0)).target_speed, 10.0);
@@ -266,6 +272,41 @@ mod tests {
             }
         }
         assert!(all > 1000 && right * 10 > all * 9, "{right} of {all}");
+    }
+
+    #[test]
+    fn of_two_who_come_towards_each_other_the_later_one_waits() {
+        let task = crossing();
+        let lane = task.network.lane(task.network.find_lane("o2", "ir2", 0).unwrap());
+        let along = lane.length - 12.0;
+        let heading = lane.heading_at(along);
+        let position = lane.position(along, 0.0);
+        let mut scene = Scene::default();
+        scene.observe(&World::new(task.clone(), 3));
+        // The ego's mirror image: the crossing's middle is the origin.
+        let ego = scene.ego.as_mut().unwrap();
+        let turned = heading - std::f64::consts::PI;
+        let mirrored = position.map(|number| -number);
+        ego.body = Body::new(&task.network, mirrored, turned, 8.0, [5.0, 2.0]);
+        ego.target_lane = ego.body.lane;
+        let exit = task.network.lane(task.network.find_lane("il0", "o0", 0).unwrap());
+        let [x, y] = exit.position(exit.length, 0.0);
+        let [dx, dy] = [x - position[0], y - position[1]];
+        let body = Body::new(&task.network, position, heading, 8.0, [5.0, 2.0]);
+        let straight_on = Some([dx / dx.hypot(dy), dy / dx.hypot(dy)]);
+        scene.others = vec![Body { bound_for: straight_on, ..body }];
+        let mut waits = |earlier: usize| {
+            scene.earlier = earlier;
+            let mut rehearsal = Rehearsal::new(&task);
+            rehearsal.set(&scene, &Guess { wish: 8.0, looked: 0.0 }, &task);
+            let mut waits = false;
+            for _ in 0..15 {
+                rehearsal.frame(task.frame_time, &task);
+                waits |= rehearsal.others().next().unwrap().is_yielding;
+            }
+            waits
+        };
+        assert_eq!([waits(0), waits(1), waits(usize::MAX)], [true, false, false]);
     }
 
     #[test]

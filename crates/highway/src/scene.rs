@@ -45,7 +45,8 @@ pub struct Body {
     pub sin: f64,
     /// Speed along its heading \[m/s\].
     pub speed: f64,
-    /// How that has just changed \[m/s²\], which two looks show, and brake lights; `None` if unseen.
+    /// How that has changed in the last frame \[m/s²\], which two looks show; zero for a car that has just
+    /// appeared, `None` if unseen.
     pub acceleration: Option<f64>,
     /// Length \[m\].
     pub length: f64,
@@ -155,7 +156,7 @@ impl Body {
         Body::new(network, obstacle.position, 0.0, 0.0, [OBSTACLE_SIZE, OBSTACLE_SIZE])
     }
 
-    /// A car at this place that heads straight on, holds its lane and speed, and has no plan.
+    /// A car at this place that steers straight on, aims for its lane and speed, and has no plan.
     pub(crate) fn vehicle(&self, driver: Driver) -> Vehicle {
         Vehicle {
             x: self.position[0],

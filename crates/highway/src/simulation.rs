@@ -134,10 +134,19 @@ impl Simulation {
         }
     }
 
-    /// What whoever is ahead of a car takes off its acceleration now \[m/s²\].
+    /// What whoever is ahead of a car, on its lane and on the one it aims for, takes off its acceleration
+    /// now \[m/s²\].
     pub(crate) fn held_up(&mut self, who: usize, task: &Task) -> f64 {
+        follow_road(&mut self.vehicles[who], &task.network);
         self.line_up(task);
-        held_up(&self.traffic(task), &self.model, who, self.vehicles[who].lane)
+        let traffic = self.traffic(task);
+        let Vehicle { lane, target_lane, .. } = self.vehicles[who];
+        let here = held_up(&traffic, &self.model, who, lane);
+        if lane == target_lane {
+            here
+        } else {
+            here.max(held_up_beside(&traffic, &self.model, who))
+        }
     }
 
     /// Sorts the cars as far as the task's layout asks for it.

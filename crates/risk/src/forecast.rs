@@ -2,8 +2,9 @@
 //!
 //! Each body near the ego gets a few **tracks**: every way it could take, driven with every habit
 //! that is thought possible of it. A way follows a lane; it forks where roads do, moves over where
-//! its lane ends, and when a lane change would pay its driver (`traffic`). A car that is seen
-//! drifting out of its lane has no other way than that. A habit is a speed over time: cruise, flow with the traffic, brake, or
+//! its lane ends, when the car is seen drifting out of its lane, and when a lane change would pay
+//! its driver (`traffic`). A car ahead or beside that is clearly leaving its lane is not thought to
+//! stay. A habit is a speed over time: cruise, flow with the traffic, brake, or
 //! yield to an ego in front.
 //!
 //! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
@@ -23,7 +24,7 @@ use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
 use crate::traffic::Flow;
-use crate::way::{Habit, Way, centring, drifting_to};
+use crate::way::{Habit, Way, centring, drifting_to, is_leaving};
 
 /// What the ego may come too close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,15 +238,14 @@ impl Forecast {
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
         let who = Who { hazard, member, speed: body.speed, is_behind };
-        let drifting = drifting_to(body, network);
         // Whoever is seen leaving its lane is taken at its word: to be ready for its staying as well
         // would leave an ego behind it nowhere to go.
-        if drifting.is_none() {
+        if !is_leaving(body, network) {
             for turn in 0..here.turns(body.speed * self.looks.span(), network, map) {
                 self.add_way(who, here.turning(turn), habits, network);
             }
         }
-        let announced = drifting.or(map.must_move_to(body.lane));
+        let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
             self.add_way(who, Way::onto(lane, body, network), habits, network);
         }

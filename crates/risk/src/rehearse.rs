@@ -241,11 +241,12 @@ impl View {
         for (place, obstacle) in self.obstacles.iter().enumerate() {
             note(spec.margin.proximity(&pose, obstacle), Hazard::Obstacle(place));
         }
-        if let Some(distance) = edge_distance(ego, &task.network) {
-            note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
-        }
-        if let Some((found, hazard)) = closest {
+        if ego.crashed {
+            let nobody = (Proximity { cost: 1.0, clearance: 0.0 }, Hazard::Boundary);
+            let (found, hazard) = closest.unwrap_or(nobody);
             worst.note(1.0, Proximity { cost: 1.0, ..found }, hazard, time, fading);
+        } else if let Some(distance) = edge_distance(ego, &task.network) {
+            note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
         }
     }
 }

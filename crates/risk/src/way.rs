@@ -49,6 +49,9 @@ pub(crate) enum Habit {
 const CENTRING_RATE: f64 = 1.0 / 0.6;
 /// Sideways speed from which a car is taken to be leaving its lane \[m/s\].
 const DRIFT_SPEED: f64 = 0.25;
+/// Speed across its lane from which on a car is taken to leave it \[m/s\]: a bend or a joint of two roads
+/// makes it look like less than half of that.
+const LEAVING_SPEED: f64 = 1.0;
 /// How hard a driver above the speed limit brakes down to it \[m/s²\].
 const COMPLYING_BRAKE: f64 = 6.0;
 /// How hard a driver slows down whose lane ends \[m/s²\], and down to which speed \[m/s\].
@@ -173,13 +176,23 @@ pub(crate) fn centring(time: f64) -> f64 {
 
 /// The lane that a car is seen drifting to, out of its own.
 pub(crate) fn drifting_to(body: &Body, network: &Network) -> Option<LaneId> {
-    let heading = network.lane(body.lane).heading_at(body.along);
-    let sideways = body.speed * (body.heading - heading).sin();
+    let sideways = sideways_speed(body, network);
     let returns = body.across * sideways < 0.0;
     if returns || sideways.abs() < DRIFT_SPEED {
         return None;
     }
     if sideways > 0.0 { network.right_of(body.lane) } else { network.left_of(body.lane) }
+}
+
+/// Whether a car moves out of its lane so fast that it means to.
+pub(crate) fn is_leaving(body: &Body, network: &Network) -> bool {
+    drifting_to(body, network).is_some() && sideways_speed(body, network).abs() >= LEAVING_SPEED
+}
+
+/// How fast a car moves across its lane, to the right \[m/s\].
+fn sideways_speed(body: &Body, network: &Network) -> f64 {
+    let heading = network.lane(body.lane).heading_at(body.along);
+    body.speed * (body.heading - heading).sin()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 A :class:`Driver` looks at an environment's scene and asks the Rust risk model. :class:`Native` is for our
 environments, whose scene is at hand; :class:`Upstream` reads the scene out of highway-env's objects: what
-an observer could see (poses, speeds and how they change, sizes, wrecks, where a car shows it is bound), and of
-the ego also its own intentions. Another driver's timers, parameters and targets are never looked at.
+an observer could see (poses, speeds and how they change, sizes, wrecks, where a car shows it is bound, who was on
+the road first), and of the ego also its own intentions. Another driver's timers, parameters and targets are never looked at.
 
 Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield. So is
 a road that is not the task's: a class of one's own may differ from highway-env's in other things, but the risk
