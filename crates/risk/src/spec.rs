@@ -151,6 +151,7 @@ impl RiskSpec {
             // join, drivers see each other late, and brake hard.
             TaskId::MergeV0 | TaskId::MergeV1 => RiskSpec {
                 horizon: 6.0,
+                // Gaps open and close there within seconds: what is six away is no reason to refuse.
                 fade: 0.98,
                 habits: Habits {
                     expected: 0.6,
