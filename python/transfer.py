@@ -9,8 +9,8 @@
 
 The shipped policies drive under the shipped shield, once in our world and once in the original, from PyPI,
 around which the very same wrapper is put: its scene is read from highway-env's own objects. Both have to
-take the same actions and get the same rewards, within 1e-6, to the same end. The episodes are the first of
-the stationary cells of `cpss reproduce`: five policies, each with its own reporting seeds.
+take the same actions and get the same rewards, within 1e-6, to the same end. The task is the stationary one, as
+highway-env has it; five policies play, each its own seeds, on which nothing was tuned.
 
 highway-env takes its time, so what it did is kept (`--cache`), and an interrupted run goes on. Ours is always
 played again. The shield that was around highway-env is ours too, so an episode is kept with a fingerprint: of the
@@ -20,8 +20,7 @@ Where ours differs from the kept episode, highway-env plays that one again in an
 
 Where both part, highway-env is asked again with the same actions, once with plain arithmetic and then with its
 last bits disturbed, as the parity test does (crates/highway/scripts/parity.py says why). If its own cars then part from themselves no later than
-ours did, if it sees each number that ours saw differently as ours did when its cars stand a few units in the last
-place elsewhere, or if policy and shield then do in it what they do in ours, the episode is *undecided upstream*,
+ours did, if it sees just what ours saw when its cars stand a few units in the last place elsewhere, or if policy and shield then do in it what they do in ours, the episode is *undecided upstream*,
 and neither agrees nor fails. The second happens at the intersection: highway-env looks for road in points 5 m apart from the ego, which lie exactly on the borders of
 the policy's cells of 5 m, so that the last bit of a position decides which cell has road in it.
 """
@@ -168,19 +167,20 @@ def glances(task: str, config: dict, seed: int, actions: list[int]):
 
 
 def why_undecided(task: str, policy, seed: int, ours: dict, theirs: dict, step: int) -> str | None:
-    """Whether highway-env's last bits decide what happens at a step: if whatever ours sees differently is seen as
-    ours sees it from a few units in the last place beside; if, disturbed, its own cars part from themselves; or if
+    """Whether highway-env's last bits decide what happens at a step: if just what ours sees is seen from a few units
+    in the last place beside; if, disturbed, its own cars part from themselves; or if
     policy and shield then do in it what they do in ours."""
     import numpy as np
 
     done = theirs["actions"][:step]
     ours_seen = trail(f"cpss/{task}", policy.config, seed, done)[-1][1]
     plain = trail(task, policy.config, seed, theirs["actions"][: step + 1])
-    left = np.abs(ours_seen - plain[step][1]) > TOLERANCE
-    for seen in glances(task, policy.config, seed, done) if left.any() else ():
-        left &= np.abs(ours_seen - seen) > TOLERANCE
-        if not left.any():
-            return "its last bits decide what is seen"
+
+    def is_ours(seen) -> bool:
+        return not (np.abs(ours_seen - seen) > TOLERANCE).any()
+
+    if not is_ours(plain[step][1]) and any(map(is_ours, glances(task, policy.config, seed, done))):
+        return "its last bits decide what is seen"
     for nudge in range(NUDGES + 1):
         follow = trail if nudge else lambda *question: plain_trail(*question[:-1])
         other = follow(task, policy.config, seed, theirs["actions"][: step + 1], nudge)
