@@ -220,3 +220,21 @@ def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
         assert (refused, close, info["crashed"]) == (episode["interventions"], episode["close_steps"], episode["crashed"])
         assert (certificate["steps"], certificate["infeasible"]) == (episode["steps"], episode["infeasible"])
         assert certificate["spent"] / certificate["budget"] == episode["budget_used"]
+
+
+def look_with_too_many_before():
+    from cpss.driving import body, driver_of, mind
+
+    env = gym.make("intersection-v0", disable_env_checker=True)
+    env.reset(seed=0)
+    driver, ego = driver_of(env), env.unwrapped.vehicle
+    rows = np.array([body(ego), *(body(car) for car in env.unwrapped.road.vehicles if car is not ego)])
+    driver._risk.look(mind(ego), rows, len(rows) - 1, len(rows) - 1)
+    with pytest.raises(ValueError, match="earlier"):
+        driver._risk.look(mind(ego), rows, len(rows) - 1, len(rows))
+    # Nothing of the scene before is left to be judged.
+    assert (driver._risk.assess()[0] == 1.0).all()
+
+
+def test_more_cars_before_the_ego_than_there_are_is_refused(fresh_process):
+    fresh_process(look_with_too_many_before)
