@@ -30,7 +30,7 @@
 //!
 //! **Absent on purpose:** cars that are yet to come, sudden brakings, and the numbers of a drift.
 
-use crate::driver::Temper;
+use crate::driver::{Temper, follow_road};
 use crate::road::Network;
 use crate::route::Route;
 use crate::scene::{Body, Scene};
@@ -99,6 +99,8 @@ impl Rehearsal {
                 continue;
             }
             let place = place + usize::from(place >= self.simulation.ego);
+            // At the end of a road a driver already looks down the next one.
+            follow_road(&mut self.simulation.vehicles[place], &task.network);
             let held_up = self.simulation.held_up(place, task);
             let car = &mut self.simulation.vehicles[place];
             if seen <= -acceleration_limit + READING_ERROR {

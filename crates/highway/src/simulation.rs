@@ -137,7 +137,6 @@ impl Simulation {
     /// What whoever is ahead of a car, on its lane and on the one it aims for, takes off its acceleration
     /// now \[m/s²\].
     pub(crate) fn held_up(&mut self, who: usize, task: &Task) -> f64 {
-        follow_road(&mut self.vehicles[who], &task.network);
         self.line_up(task);
         let traffic = self.traffic(task);
         let Vehicle { lane, target_lane, .. } = self.vehicles[who];
