@@ -193,6 +193,12 @@ impl Lane {
         }
     }
 
+    /// By how much a heading is turned away from the lane's, somewhere along it \[rad\]; positive to the right,
+    /// in [-π, π).
+    pub fn angle_at(&self, longitudinal: f64, heading: f64) -> f64 {
+        wrap_to_pi(heading - self.heading_at(longitudinal))
+    }
+
     /// Whether lane coordinates lie on the lane, its width widened by `margin` \[m\] on each side.
     #[inline]
     pub fn contains(&self, longitudinal: f64, lateral: f64, margin: f64) -> bool {

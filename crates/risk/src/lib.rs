@@ -39,6 +39,7 @@
 //! randomness and clocks.
 
 mod forecast;
+mod helm;
 mod looks;
 pub mod model;
 mod pilot;

@@ -30,10 +30,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cpss_highway::action::Controls;
-use cpss_highway::control::obey;
+use cpss_highway::control::{drive_on, obey};
 use cpss_highway::road::LaneId;
 use cpss_highway::scene::{Body, Ego};
-use cpss_highway::vehicle::{Driver, Vehicle};
+use cpss_highway::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
 use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
@@ -43,6 +43,7 @@ use crate::proximity::Pose;
 use crate::rehearse::{Rehearsals, Terms};
 use crate::roadmap::{Roadmap, edge_distance};
 use crate::spec::{Backup, OutOfRange, RiskSpec};
+use crate::way::Way;
 use crate::worst::{Fading, Worst};
 
 /// Judges scenes of one task. Keep one per thread: it owns its work space.
@@ -94,6 +95,10 @@ type Aim = (LaneId, f64);
 /// The longest step in which an ego under meta-actions is predicted while escaping \[s\]: its
 /// steering, which closes in on a heading within 0.2 s, has to stay stable.
 const LONGEST_STEP: f64 = 0.17;
+
+/// Speed at which an ego without brakes runs into whoever is ahead \[m/s\]: by it, how deep an overlap is tells
+/// when it began.
+const CATCHING_UP: f64 = 3.5;
 
 impl RiskModel {
     /// A model for a task.
@@ -299,6 +304,10 @@ impl RiskModel {
             if !self.pilot.command(&self.task, &mut ego, backup, step, home) {
                 return false;
             }
+            if let Some(way) = self.pilot.settled(&self.task, &ego, backup, step, home) {
+                self.ride(&ego, way, frame, bound, worst);
+                return true;
+            }
             // Later on the orders only repeat, and every other one will do.
             let decisions = if frame < self.looks.early { 1 } else { 2 };
             let until = (frame + decisions * self.task.frames).min(self.looks.frames);
@@ -319,7 +328,9 @@ impl RiskModel {
         let Range { start: mut frame, end } = frames;
         while frame < end && bound.is_worse_than(worst) {
             let next = (frame + 1).next_multiple_of(self.looks.stride).min(end);
-            if !roll(&self.task, ego, next - frame) {
+            if ego.driver == Driver::Raw {
+                drive_on(&self.task, ego, next - frame);
+            } else if !roll(&self.task, ego, next - frame) {
                 for _ in frame..next {
                     predict(&self.task, ego, self.task.frame_time);
                 }
@@ -328,6 +339,21 @@ impl RiskModel {
             if frame.is_multiple_of(self.looks.stride) {
                 self.look(ego, self.looks.until(frame), worst);
             }
+        }
+    }
+
+    /// The same from a frame to the horizon for an ego that keeps its lane at its speed.
+    fn ride(&self, ego: &Vehicle, mut way: Way, frame: usize, bound: &Worst, worst: &mut Worst) {
+        let network = &self.task.network;
+        let mut time = frame as f64 * self.task.frame_time;
+        for look in self.looks.until(frame) + 1..=self.looks.count() {
+            if !bound.is_worse_than(worst) {
+                return;
+            }
+            let earlier = std::mem::replace(&mut time, self.looks.time(look));
+            way.go(ego.speed * (time - earlier), 1.0, network, &self.map);
+            let pose = way.pose(ego.speed, [LENGTH / 2.0, WIDTH / 2.0], network);
+            self.look_at_others(&pose, look, worst);
         }
     }
 
@@ -363,16 +389,25 @@ impl RiskModel {
     /// Notes how close the ego is to everything at a look (from 1).
     #[inline]
     fn look(&self, ego: &Vehicle, look: usize, worst: &mut Worst) {
-        let margin = &self.spec.margin;
-        let time = self.looks.time(look);
-        let close = self.forecast.worst_at(look, &Pose::of_ego(ego), margin);
-        if let Some((proximity, hazard)) = close.any {
-            worst.note(close.likely, proximity, hazard, time, &self.fading);
-        }
+        self.look_at_others(&Pose::of_ego(ego), look, worst);
         if let Some(distance) = edge_distance(ego, &self.task.network) {
-            let edge = margin.boundary_proximity(distance);
-            worst.note(edge.cost, edge, Hazard::Boundary, time, &self.fading);
+            let edge = self.spec.margin.boundary_proximity(distance);
+            worst.note(edge.cost, edge, Hazard::Boundary, self.looks.time(look), &self.fading);
         }
+    }
+
+    /// Notes how close the ego is to other bodies at a look.
+    #[inline]
+    fn look_at_others(&self, ego: &Pose, look: usize, worst: &mut Worst) {
+        let close = self.forecast.worst_at(look, ego, &self.spec.margin);
+        let Some((proximity, hazard)) = close.any else { return };
+        let mut time = self.looks.time(look);
+        if self.pilot.is_at_the_helm() {
+            // Of two ways that end in the same car, weaving wins a few decimetres over the other in a decision.
+            let ago = (-proximity.clearance).max(0.0) / CATCHING_UP;
+            time -= ago.min(self.looks.stride_time());
+        }
+        worst.note(close.likely, proximity, hazard, time, &self.fading);
     }
 }
 

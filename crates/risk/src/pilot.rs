@@ -5,7 +5,7 @@
 //!
 //! Start at [`Pilot::command`].
 
-use cpss_highway::action::{Controls, Meta, Pedals};
+use cpss_highway::action::{Controls, Meta};
 use cpss_highway::control::{drive_frame, obey};
 use cpss_highway::driver::{
     HEADING_GAIN, LATERAL_GAIN, SPEED_GAIN, follow_road, hold_speed, steer_along,
@@ -14,25 +14,15 @@ use cpss_highway::lane::Shape;
 use cpss_highway::vehicle::{Driver, LENGTH, Vehicle};
 use cpss_highway::{Action, Task};
 
+use crate::helm::{self, Helm};
 use crate::spec::Backup;
+use crate::way::Way;
 
 /// Turns a backup into actions of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pilot {
-    /// What each discrete raw action does.
-    commands: Vec<Command>,
-    /// Hardest braking and largest slip that raw controls can ask for.
-    hardest_brake: f64,
-    largest_slip: f64,
-}
-
-/// What a raw action makes of the ego's controls.
-#[derive(Clone, Copy, Debug)]
-struct Command {
-    /// \[m/s²\].
-    acceleration: f64,
-    slip_sin: f64,
-    slip_cos: f64,
+    /// For an ego with raw controls.
+    helm: Option<Helm>,
 }
 
 /// Moves the predicted ego by `dt` \[s\]: [`drive_frame`] without looking up the closest lane where
@@ -157,36 +147,10 @@ pub(crate) fn roll(task: &Task, ego: &mut Vehicle, frames: usize) -> bool {
 const ALMOST_CENTRED: f64 = 0.02;
 const ALMOST_PARALLEL: f64 = 0.004;
 
-/// How much a slip of one counts against an acceleration of one m/s² in choosing a raw action.
-const SLIP_WEIGHT: f64 = 20.0;
-
 impl Pilot {
     /// Reads what the task's actions do.
     pub(crate) fn new(task: &Task, ego: &Vehicle) -> Pilot {
-        let read = |pedals: &Pedals, point: &[f32]| {
-            let command = pedals.command(point);
-            let mut car = ego.clone();
-            car.steer(command.steering);
-            let Vehicle { slip_sin, slip_cos, .. } = car;
-            Command { acceleration: command.acceleration, slip_sin, slip_cos }
-        };
-        let full = |pedals: &Pedals| {
-            (read(pedals, &[-1.0; 2]).acceleration, read(pedals, &[1.0; 2]).slip_sin)
-        };
-        match &task.controls {
-            Controls::Meta { .. } => {
-                Pilot { commands: Vec::new(), hardest_brake: 0.0, largest_slip: 0.0 }
-            }
-            Controls::Continuous(pedals) => {
-                let (hardest_brake, largest_slip) = full(pedals);
-                Pilot { commands: Vec::new(), hardest_brake, largest_slip }
-            }
-            Controls::Discrete { pedals, points } => {
-                let (hardest_brake, largest_slip) = full(pedals);
-                let commands = points.iter().map(|point| read(pedals, point)).collect();
-                Pilot { commands, hardest_brake, largest_slip }
-            }
-        }
+        Pilot { helm: Helm::new(task, ego) }
     }
 
     /// Gives the ego its orders for decision number `step` of a backup; `home` is the place of the
@@ -209,48 +173,27 @@ impl Pilot {
                 obey(task, ego, Action::Index(index));
                 !matches!(wish, Meta::LaneLeft | Meta::LaneRight) || ego.target_lane != target
             }
-            (
-                Backup::Steer { sides, after, brakes },
-                Controls::Continuous(_) | Controls::Discrete { .. },
-            ) => {
-                let is_later = step as f64 * task.decision_time >= after;
-                let side = isize::from(sides[usize::from(is_later)]);
-                let Some(place) = home.checked_add_signed(side) else { return false };
-                if brakes && self.hardest_brake >= 0.0 {
-                    return false;
-                }
-                let network = &task.network;
-                let Some(lane) = network.lane_at(network.road_of(ego.lane), place) else {
-                    return false;
-                };
-                steer_along(ego, lane, network);
-                // Braking ends at standstill: a raw ego could go on backwards.
-                let stop = -ego.speed / task.decision_time;
-                let pedal = if brakes { stop.clamp(self.hardest_brake, 0.0) } else { 0.0 };
-                self.settle_for(ego, pedal);
-                true
-            }
-            _ => false,
+            _ => self.helm.as_ref().is_some_and(|helm| helm.command(task, ego, backup, step, home)),
         }
     }
 
-    /// Replaces the controls wished for by the closest that the task has.
-    fn settle_for(&self, ego: &mut Vehicle, pedal: f64) {
-        let wish = ego.slip_sin;
-        let miss = |command: &Command| {
-            (command.acceleration - pedal).abs() + SLIP_WEIGHT * (command.slip_sin - wish).abs()
-        };
-        match self.commands.iter().min_by(|a, b| miss(a).total_cmp(&miss(b))) {
-            Some(command) => {
-                ego.acceleration = command.acceleration;
-                (ego.slip_sin, ego.slip_cos) = (command.slip_sin, command.slip_cos);
-            }
-            None => {
-                ego.slip_sin = wish.clamp(-self.largest_slip, self.largest_slip);
-                ego.slip_cos = (1.0 - ego.slip_sin * ego.slip_sin).sqrt();
-                ego.acceleration = pedal;
-            }
-        }
+    /// Whether the ego has raw controls.
+    pub(crate) fn is_at_the_helm(&self) -> bool {
+        self.helm.is_some()
+    }
+
+    /// The way of an ego that keeps its lane until the end of a backup, from decision number `step` on, so that
+    /// it need not be steered to know where it goes; `None` if it is not that far.
+    pub(crate) fn settled(
+        &self,
+        task: &Task,
+        ego: &Vehicle,
+        backup: Backup,
+        step: usize,
+        home: usize,
+    ) -> Option<Way> {
+        self.helm.as_ref()?;
+        helm::settled(task, ego, backup, step, home)
     }
 }
 

@@ -76,6 +76,16 @@ pub enum Backup {
         /// Whether it brakes meanwhile, if it has pedals.
         brakes: bool,
     },
+    /// Weaving from edge to edge of the road at full lock, for an ego with raw controls: the nearest thing to a
+    /// brake for one that has none.
+    Weave {
+        /// To which side first, if it goes straight on: -1 for left, 1 for right.
+        first: i8,
+        /// For how long \[s\].
+        until: f64,
+        /// Which lane it steers along after that: how many places to the right of the one where it began.
+        side: i8,
+    },
 }
 
 /// A number in a [`RiskSpec`] that makes no sense.
@@ -189,9 +199,10 @@ impl RiskSpec {
                 ..spec
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
-                // It has no brakes: two cars abreast have to be seen while there is room to weave.
-                horizon: 5.0,
-                fade: 0.47,
+                // It has no brakes: two cars abreast have to be seen while there is time to weave until one of
+                // them has drawn ahead.
+                horizon: 12.0,
+                fade: 0.7,
                 agility: 20.0,
                 sample_time: 0.2,
                 reach: 60.0,
@@ -203,14 +214,18 @@ impl RiskSpec {
                     brake_time: 1.0,
                     ..spec.habits
                 },
-                // Between two cars that are almost abreast it has to weave: past one, then over before the
-                // other.
+                // Between two cars that are almost abreast it has to go past one, then over before the other;
+                // where that cannot be done, it waits by weaving.
                 backups: [KEEP_LANE, steer([-1, -1], 0.0), steer([1, 1], 0.0)]
                     .into_iter()
-                    .chain([1.0, 2.0, 3.0].into_iter().flat_map(|after| {
-                        [[0, -1], [0, 1], [-1, 0], [1, 0]].map(|sides| steer(sides, after))
+                    .chain((1..=20).flat_map(|halves| {
+                        [[0, -1], [0, 1], [-1, 0], [1, 0]]
+                            .map(|sides| steer(sides, f64::from(halves) / 2.0))
                     }))
                     .chain([KEEP_LANE_AND_BRAKE])
+                    .chain([-1, 1].into_iter().flat_map(|first| {
+                        [0, -1, 1].map(|side| Backup::Weave { first, until: 2.0, side })
+                    }))
                     .collect(),
                 ..spec
             },

@@ -92,6 +92,11 @@ impl Way {
         Way { lane: body.lane, along: body.along, across: body.across, turn: 0 }
     }
 
+    /// Along the middle of a lane.
+    pub(crate) fn along(lane: LaneId, along: f64) -> Way {
+        Way { lane, along, across: 0.0, turn: 0 }
+    }
+
     /// Over to another lane.
     pub(crate) fn onto(lane: LaneId, body: &Body, network: &Network) -> Way {
         let (along, across) = network.lane(lane).local_coordinates(body.position);
