@@ -357,7 +357,11 @@ impl Closest {
         if weight >= LIKELY {
             self.likely = self.likely.max(found.cost);
         }
-        if found.cost > 0.0 && self.any.is_none_or(|(known, _)| found.cost > known.cost) {
+        // Of several overlaps the deepest, which began first.
+        let is_worse = |known: &Proximity| {
+            found.cost > known.cost || found.cost == known.cost && found.clearance < known.clearance
+        };
+        if found.cost > 0.0 && self.any.is_none_or(|(known, _)| is_worse(&known)) {
             self.any = Some((found, hazard));
         }
     }

@@ -187,7 +187,8 @@ mod tests {
     use serde_json::json;
 
     fn racetrack() -> std::sync::Arc<Task> {
-        let action = json!({"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5});
+        let action =
+            json!({"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5});
         let config = json!({"other_vehicles": 0, "action": action});
         Task::new(TaskId::RacetrackV0, &config).unwrap()
     }

@@ -4,7 +4,7 @@
 //! differs. [`RiskModel::new`](crate::RiskModel::new) checks a spec before it is used.
 
 use cpss_highway::TaskId;
-use cpss_highway::action::Meta;
+use cpss_highway::action::Meta::{self, Faster, Idle, LaneLeft, LaneRight, Slower};
 use cpss_highway::rehearsal::Guess;
 use cpss_highway::vehicle::MAX_SPEED;
 
@@ -65,7 +65,7 @@ pub struct Habits {
 pub enum Backup {
     /// Meta-actions, one per decision, the last one over and over. Passed over where the task
     /// lacks one of them, or where there is no lane to change to.
-    Meta([Meta; 3]),
+    Meta([Meta; 5]),
     /// Steering towards the middle of a lane and, later, of another, for an ego with raw controls. Passed
     /// over where there is no such lane.
     Steer {
@@ -105,17 +105,20 @@ impl std::fmt::Display for OutOfRange {
 
 impl std::error::Error for OutOfRange {}
 
-const BRAKE: Backup = Backup::Meta([Meta::Slower; 3]);
-const HOLD: Backup = Backup::Meta([Meta::Idle; 3]);
-const GO: Backup = Backup::Meta([Meta::Faster; 3]);
-const LEFT: Backup = Backup::Meta([Meta::LaneLeft, Meta::Slower, Meta::Slower]);
-const RIGHT: Backup = Backup::Meta([Meta::LaneRight, Meta::Slower, Meta::Slower]);
+const BRAKE: Backup = Backup::Meta([Slower; 5]);
+const HOLD: Backup = Backup::Meta([Idle; 5]);
+const GO: Backup = Backup::Meta([Faster; 5]);
+const LEFT: Backup = Backup::Meta([LaneLeft, Slower, Slower, Slower, Slower]);
+const RIGHT: Backup = Backup::Meta([LaneRight, Slower, Slower, Slower, Slower]);
 const KEEP_LANE: Backup = steer([0, 0], 0.0);
 const KEEP_LANE_AND_BRAKE: Backup = Backup::Steer { sides: [0, 0], after: 0.0, brakes: true };
-const BRAKE_THEN_LEFT: Backup = Backup::Meta([Meta::Slower, Meta::LaneLeft, Meta::Slower]);
-const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Meta::Slower, Meta::LaneRight, Meta::Slower]);
-const BRAKE_THEN_GO: Backup = Backup::Meta([Meta::Slower, Meta::Faster, Meta::Faster]);
-const WAIT_THEN_GO: Backup = Backup::Meta([Meta::Slower, Meta::Slower, Meta::Faster]);
+const BRAKE_THEN_LEFT: Backup = Backup::Meta([Slower, LaneLeft, Slower, Slower, Slower]);
+const BRAKE_THEN_RIGHT: Backup = Backup::Meta([Slower, LaneRight, Slower, Slower, Slower]);
+const BRAKE_THEN_GO: Backup = Backup::Meta([Slower, Faster, Faster, Faster, Faster]);
+const WAIT_THEN_GO: Backup = Backup::Meta([Slower, Slower, Faster, Faster, Faster]);
+const WAIT_LONG_THEN_GO: Backup = Backup::Meta([Slower, Slower, Slower, Slower, Faster]);
+const GO_THEN_BRAKE: Backup = Backup::Meta([Faster, Faster, Slower, Slower, Slower]);
+const GO_FAR_THEN_BRAKE: Backup = Backup::Meta([Faster, Faster, Faster, Slower, Slower]);
 
 /// Steering without braking.
 const fn steer(sides: [i8; 2], after: f64) -> Backup {
@@ -180,13 +183,13 @@ impl RiskSpec {
                 sample_time: 0.2,
                 fade: 0.75,
                 // Drivers who see each other coming pass closely.
-                margin: Margin { along: 1.3, across: 0.3, closing_time: 0.25, ..spec.margin },
+                margin: Margin { along: 1.0, across: 0.3, closing_time: 0.12, ..spec.margin },
                 // Cars appear at 8 m/s, give or take one, want 10 once they have waited, and drivers look
                 // about twice a second.
                 guesses: [(6.0, 0), (7.0, 2), (8.0, 4), (9.0, 6), (10.0, 1), (8.0, 3), (9.0, 5)]
                     .map(|(wish, frames)| Guess { wish, looked: f64::from(frames) / 15.0 })
                     .to_vec(),
-                // The last two are for an ego that is given raw controls there.
+                // Two are for an ego that is given raw controls there.
                 backups: vec![
                     BRAKE,
                     GO,
@@ -195,6 +198,9 @@ impl RiskSpec {
                     WAIT_THEN_GO,
                     KEEP_LANE_AND_BRAKE,
                     KEEP_LANE,
+                    WAIT_LONG_THEN_GO,
+                    GO_THEN_BRAKE,
+                    GO_FAR_THEN_BRAKE,
                 ],
                 ..spec
             },

@@ -61,7 +61,7 @@ fn a_way_out_to_the_side_makes_an_approach_cheaper() {
 fn without_a_way_out_the_same_scene_costs_more() {
     let mut stage = Stage::new(TaskId::HighwayV0);
     stage.add(24.0, 0.0, 0.0, 15.0);
-    let hold = vec![Backup::Meta([cpss_highway::action::Meta::Idle; 3])];
+    let hold = vec![Backup::Meta([cpss_highway::action::Meta::Idle; 5])];
     let spec = RiskSpec { backups: hold, ..RiskSpec::for_task(TaskId::HighwayV0) };
     let mut stubborn = RiskModel::new(&stage.task, spec).unwrap();
     assert!(stubborn.assess(&stage.scene).costs[IDLE] > stage.costs()[IDLE]);
