@@ -1,9 +1,9 @@
 //! How does the ego carry out an action?
 //!
 //! [`obey`] turns an [`Action`] into a lane and a speed to aim for, or into raw controls;
-//! [`drive_frame`] then moves the ego by one frame on its own, without other traffic. The world
-//! uses the first; whoever predicts the ego uses both, and so predicts exactly what the world
-//! would do to an ego that meets nobody.
+//! [`drive_frame`] then moves the ego by one frame on its own, without other traffic, and [`drive_on`] one with
+//! raw controls by several. The world uses the first; whoever predicts the ego uses the others too, and so
+//! predicts exactly what the world would do to an ego that meets nobody.
 
 use crate::action::{Action, Controls, Meta, Pedals};
 use crate::driver::{follow_road, hold_speed, steer_along};

@@ -357,7 +357,7 @@ impl Closest {
         if weight >= LIKELY {
             self.likely = self.likely.max(found.cost);
         }
-        // Of several overlaps the deepest, which began first.
+        // Of several overlaps the deepest, which is taken to have begun first.
         let is_worse = |known: &Proximity| {
             found.cost > known.cost || found.cost == known.cost && found.clearance < known.clearance
         };

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use cpss_highway::action::Controls;
 use cpss_highway::control::{drive_on, obey};
+use cpss_highway::driver::HEADING_GAIN;
 use cpss_highway::road::LaneId;
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
@@ -56,6 +57,8 @@ pub struct RiskModel {
     looks: Looks,
     /// Whether an escaping ego may be driven in steps longer than a frame.
     is_coarse: bool,
+    /// Whether one that has settled in its lane may be moved along it instead of being steered.
+    may_ride: bool,
     fading: Fading,
     forecast: Forecast,
     rehearsals: Rehearsals,
@@ -83,9 +86,9 @@ pub struct Assessment {
 pub struct Conflict {
     /// What comes too close.
     pub hazard: Hazard,
-    /// When \[s\], from now.
+    /// When \[s\], from now. For an ego with raw controls, when an overlap began, as far as its depth tells.
     pub time: f64,
-    /// The gap then \[m\]; negative for an overlap.
+    /// The gap at that look \[m\]; negative for an overlap.
     pub clearance: f64,
 }
 
@@ -96,7 +99,10 @@ type Aim = (LaneId, f64);
 /// steering, which closes in on a heading within 0.2 s, has to stay stable.
 const LONGEST_STEP: f64 = 0.17;
 
-/// Speed at which an ego without brakes runs into whoever is ahead \[m/s\]: by it, how deep an overlap is tells
+/// For how many times as long as it takes to turn an order may be held by an ego that keeps its lane.
+const LONGEST_HOLD: f64 = 1.5;
+
+/// Speed at which an ego with raw controls is taken to run into whoever is ahead \[m/s\]: by it, how deep an overlap is tells
 /// when it began.
 const CATCHING_UP: f64 = 3.5;
 
@@ -116,8 +122,13 @@ impl RiskModel {
         let actions = task.controls.action_count().unwrap_or(0);
         let rehearsals = Rehearsals::new(task, &spec);
         let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
+        let map = Roadmap::new(&task.network);
+        // Orders that are held for longer than it takes to turn would not keep it in its lane.
+        let may_ride =
+            HEADING_GAIN * task.decision_time < LONGEST_HOLD && map.is_endless(&task.network);
         Ok(RiskModel {
-            map: Roadmap::new(&task.network),
+            map,
+            may_ride,
             pilot,
             looks,
             is_coarse,
@@ -304,7 +315,9 @@ impl RiskModel {
             if !self.pilot.command(&self.task, &mut ego, backup, step, home) {
                 return false;
             }
-            if let Some(way) = self.pilot.settled(&self.task, &ego, backup, step, home) {
+            if self.may_ride
+                && let Some(way) = self.pilot.settled(&self.task, &ego, backup, step, home)
+            {
                 self.ride(&ego, way, frame, bound, worst);
                 return true;
             }

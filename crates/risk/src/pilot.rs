@@ -6,7 +6,7 @@
 //! Start at [`Pilot::command`].
 
 use cpss_highway::action::{Controls, Meta};
-use cpss_highway::control::{drive_frame, obey};
+use cpss_highway::control::obey;
 use cpss_highway::driver::{
     HEADING_GAIN, LATERAL_GAIN, SPEED_GAIN, follow_road, hold_speed, steer_along,
 };
@@ -25,14 +25,11 @@ pub(crate) struct Pilot {
     helm: Option<Helm>,
 }
 
-/// Moves the predicted ego by `dt` \[s\]: [`drive_frame`] without looking up the closest lane where
-/// nobody asks for it. An ego under meta-actions steers by the lane it aims for alone, so that lane
+/// Moves a predicted ego under meta-actions by `dt` \[s\]: [`drive_frame`](cpss_highway::control::drive_frame)
+/// without looking up the closest lane, which nobody asks for. It steers by the lane it aims for alone, so that lane
 /// will do, and the search is a good part of the time that a frame takes.
 #[inline]
 pub(crate) fn predict(task: &Task, ego: &mut Vehicle, dt: f64) {
-    if ego.driver == Driver::Raw {
-        return drive_frame(task, ego);
-    }
     follow_road(ego, &task.network);
     let lane = ego.target_lane;
     (ego.along, ego.across) = ego.coordinates_on(lane, &task.network);
@@ -200,6 +197,7 @@ impl Pilot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpss_highway::control::drive_frame;
     use cpss_highway::{TaskId, World};
 
     #[test]

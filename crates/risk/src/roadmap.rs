@@ -60,6 +60,15 @@ impl Roadmap {
         let must = |lane: &LaneId| self.must_move_to(*lane).is_some();
         must(&lane) || self.after(lane).iter().any(must)
     }
+
+    /// Whether whoever keeps to its place on the road can do so for ever: every lane leads into one other, at the
+    /// same place.
+    pub(crate) fn is_endless(&self, network: &Network) -> bool {
+        network.lanes().all(|(lane, _)| match self.after(lane) {
+            [next] => network.lane_offset(*next) == network.lane_offset(lane),
+            _ => false,
+        })
+    }
 }
 
 /// How far the ego's centre is from the edge of the road \[m\], negative beyond it; `None` for an ego
@@ -141,6 +150,11 @@ mod tests {
             let [next] = map.after(lane) else { panic!("one way on") };
             assert_eq!(task.network.lane_offset(*next), task.network.lane_offset(lane));
             assert_eq!(map.must_move_to(lane), None);
+        }
+        assert!(map.is_endless(&task.network));
+        for id in [TaskId::HighwayV0, TaskId::MergeV0, TaskId::IntersectionV0] {
+            let task = Task::with_defaults(id);
+            assert!(!Roadmap::new(&task.network).is_endless(&task.network), "{}", id.name());
         }
     }
 }

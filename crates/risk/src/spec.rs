@@ -206,7 +206,7 @@ impl RiskSpec {
             },
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => RiskSpec {
                 // It has no brakes: two cars abreast have to be seen while there is time to weave until one of
-                // them has drawn ahead.
+                // them has drawn ahead. Cars that stand are seen 60 m ahead, which is time to pass one.
                 horizon: 12.0,
                 fade: 0.7,
                 agility: 20.0,

@@ -1,4 +1,4 @@
-//! How does another car get on, without the ego in its way?
+//! How does a car get on that keeps to a lane, another one or an ego that has settled?
 //!
 //! A [`Way`] is a place on a lane that moves along it: towards the lane's middle, into the next lane
 //! at its end, over to the side where the lane itself ends. A [`Habit`] is a speed over time. The
