@@ -11,6 +11,7 @@ use cpss_highway::driver::steer_along;
 use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::{LENGTH, Vehicle};
 
+use crate::pilot::Progress;
 use crate::spec::Backup;
 use crate::way::Way;
 
@@ -68,15 +69,9 @@ impl Helm {
         })
     }
 
-    /// As [`Pilot::command`](crate::pilot::Pilot::command).
-    pub(crate) fn command(
-        &self,
-        task: &Task,
-        ego: &mut Vehicle,
-        backup: Backup,
-        step: usize,
-        home: usize,
-    ) -> bool {
+    /// The part of [`Pilot::command`](crate::pilot::Pilot::command) that takes raw controls.
+    pub(crate) fn command(&self, task: &Task, ego: &mut Vehicle, progress: Progress) -> bool {
+        let Progress { backup, step, home } = progress;
         let time = step as f64 * task.decision_time;
         match backup {
             Backup::Meta(_) => false,
@@ -151,14 +146,10 @@ impl Helm {
     }
 }
 
-/// As [`Pilot::settled`](crate::pilot::Pilot::settled).
-pub(crate) fn settled(
-    task: &Task,
-    ego: &Vehicle,
-    backup: Backup,
-    step: usize,
-    home: usize,
-) -> Option<Way> {
+/// The way of an ego with raw controls that keeps its lane from now to the end of a backup, so that it need not be
+/// steered to know where it goes; `None` if it is not that far.
+pub(crate) fn settled(task: &Task, ego: &Vehicle, progress: Progress) -> Option<Way> {
+    let Progress { backup, step, home } = progress;
     let time = step as f64 * task.decision_time;
     let side = match backup {
         Backup::Steer { sides: [first, last], after, brakes: false }
@@ -208,7 +199,7 @@ mod tests {
         let home = task.network.lane_offset(ego.lane);
         let (mut come, mut stayed) = (0.0, true);
         for step in 0..decisions {
-            assert!(helm.command(task, ego, backup, step, home));
+            assert!(helm.command(task, ego, Progress { backup, step, home }));
             let lane = task.network.lane(ego.lane);
             let before = lane.local_coordinates(ego.position()).0;
             let direction = lane.heading_at(before).sin_cos();
@@ -242,7 +233,8 @@ mod tests {
             let keep = Backup::Steer { sides: [0, 0], after: 0.0, brakes: false };
             drive(&task, &mut ego, keep, 1);
             let home = task.network.lane_offset(ego.lane);
-            let mut way = settled(&task, &ego, keep, 0, home).expect("in the middle of its lane");
+            let mut way = settled(&task, &ego, Progress { backup: keep, step: 0, home })
+                .expect("in the middle of its lane");
             for _ in 0..50 {
                 drive(&task, &mut ego, keep, 1);
                 way.go(ego.speed * task.decision_time, 1.0, &task.network, &map);
@@ -266,7 +258,7 @@ mod tests {
             Backup::Steer { sides: [0, 0], after: 0.0, brakes: false },
             Backup::Weave { first: 1, until: 60.0, side: 0 },
         ] {
-            assert!(helm.command(&task, &mut ego, backup, 0, 0));
+            assert!(helm.command(&task, &mut ego, Progress { backup, step: 0, home: 0 }));
             assert!(ego.slip_sin < 0.0 && ego.slip_sin > -0.3, "{}", ego.slip_sin);
         }
     }
@@ -278,10 +270,10 @@ mod tests {
         let home = task.network.lane_offset(ego.lane);
         let over = if home == 0 { 1 } else { -1 };
         let later = Backup::Steer { sides: [0, over], after: 1.0, brakes: false };
-        assert!(settled(&task, &ego, later, 0, home).is_none());
+        assert!(settled(&task, &ego, Progress { backup: later, step: 0, home }).is_none());
         let weave = Backup::Weave { first: 1, until: 1.0, side: 0 };
-        assert!(settled(&task, &ego, weave, 0, home).is_none());
-        assert!(settled(&task, &ego, weave, 5, home).is_some());
+        assert!(settled(&task, &ego, Progress { backup: weave, step: 0, home }).is_none());
+        assert!(settled(&task, &ego, Progress { backup: weave, step: 5, home }).is_some());
         let change: [fn(&mut Vehicle); 4] = [
             |ego| ego.heading += 0.5,
             |ego| ego.speed = -3.0,
@@ -291,7 +283,10 @@ mod tests {
         for change in change {
             let mut other = ego.clone();
             change(&mut other);
-            assert!(settled(&task, &other, weave, 5, home).is_none(), "{other:?}");
+            assert!(
+                settled(&task, &other, Progress { backup: weave, step: 5, home }).is_none(),
+                "{other:?}"
+            );
         }
     }
 }

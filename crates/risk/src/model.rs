@@ -38,8 +38,9 @@ use cpss_highway::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
 use cpss_highway::{Action, Scene, Task, World};
 
 use crate::forecast::{Forecast, Hazard, distance};
+use crate::helm::settled;
 use crate::looks::Looks;
-use crate::pilot::{Pilot, close_in, predict, roll, settle};
+use crate::pilot::{Pilot, Progress, close_in, predict, roll, settle};
 use crate::proximity::Pose;
 use crate::rehearse::{Rehearsals, Terms};
 use crate::roadmap::{Roadmap, edge_distance};
@@ -124,8 +125,9 @@ impl RiskModel {
         let pilot = Pilot::new(task, World::new(Arc::clone(task), 0).ego());
         let map = Roadmap::new(&task.network);
         // Orders that are held for longer than it takes to turn would not keep it in its lane.
-        let may_ride =
-            HEADING_GAIN * task.decision_time < LONGEST_HOLD && map.is_endless(&task.network);
+        let may_ride = pilot.has_raw_controls()
+            && HEADING_GAIN * task.decision_time < LONGEST_HOLD
+            && map.is_endless(&task.network);
         Ok(RiskModel {
             map,
             may_ride,
@@ -312,11 +314,12 @@ impl RiskModel {
         let mut frame = self.task.frames;
         let mut step = 0;
         while frame < self.looks.frames && bound.is_worse_than(worst) {
-            if !self.pilot.command(&self.task, &mut ego, backup, step, home) {
+            let progress = Progress { backup, step, home };
+            if !self.pilot.command(&self.task, &mut ego, progress) {
                 return false;
             }
             if self.may_ride
-                && let Some(way) = self.pilot.settled(&self.task, &ego, backup, step, home)
+                && let Some(way) = settled(&self.task, &ego, progress)
             {
                 self.ride(&ego, way, frame, bound, worst);
                 return true;
@@ -415,7 +418,7 @@ impl RiskModel {
         let close = self.forecast.worst_at(look, ego, &self.spec.margin);
         let Some((proximity, hazard)) = close.any else { return };
         let mut time = self.looks.time(look);
-        if self.pilot.is_at_the_helm() {
+        if self.pilot.has_raw_controls() {
             // Of two ways that end in the same car, weaving wins a few decimetres over the other in a decision.
             let ago = (-proximity.clearance).max(0.0) / CATCHING_UP;
             time -= ago.min(self.looks.stride_time());

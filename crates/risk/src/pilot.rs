@@ -14,9 +14,18 @@ use cpss_highway::lane::Shape;
 use cpss_highway::vehicle::{Driver, LENGTH, Vehicle};
 use cpss_highway::{Action, Task};
 
-use crate::helm::{self, Helm};
+use crate::helm::Helm;
 use crate::spec::Backup;
-use crate::way::Way;
+
+/// How far an ego has come with a backup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) backup: Backup,
+    /// Decisions taken so far.
+    pub(crate) step: usize,
+    /// The place of the lane on which it began.
+    pub(crate) home: usize,
+}
 
 /// Turns a backup into actions of a task.
 #[derive(Clone, Debug)]
@@ -150,19 +159,11 @@ impl Pilot {
         Pilot { helm: Helm::new(task, ego) }
     }
 
-    /// Gives the ego its orders for decision number `step` of a backup; `home` is the place of the
-    /// lane on which the backup began. Returns whether the backup can be carried out.
-    pub(crate) fn command(
-        &self,
-        task: &Task,
-        ego: &mut Vehicle,
-        backup: Backup,
-        step: usize,
-        home: usize,
-    ) -> bool {
-        match (backup, &task.controls) {
+    /// Gives the ego its orders for the next decision of a backup. Returns whether it can be carried out.
+    pub(crate) fn command(&self, task: &Task, ego: &mut Vehicle, progress: Progress) -> bool {
+        match (progress.backup, &task.controls) {
             (Backup::Meta(script), Controls::Meta { actions, .. }) => {
-                let wish = script[step.min(script.len() - 1)];
+                let wish = script[progress.step.min(script.len() - 1)];
                 let Some(index) = actions.iter().position(|meta| *meta == wish) else {
                     return false;
                 };
@@ -170,27 +171,13 @@ impl Pilot {
                 obey(task, ego, Action::Index(index));
                 !matches!(wish, Meta::LaneLeft | Meta::LaneRight) || ego.target_lane != target
             }
-            _ => self.helm.as_ref().is_some_and(|helm| helm.command(task, ego, backup, step, home)),
+            _ => self.helm.as_ref().is_some_and(|helm| helm.command(task, ego, progress)),
         }
     }
 
     /// Whether the ego has raw controls.
-    pub(crate) fn is_at_the_helm(&self) -> bool {
+    pub(crate) fn has_raw_controls(&self) -> bool {
         self.helm.is_some()
-    }
-
-    /// The way of an ego that keeps its lane until the end of a backup, from decision number `step` on, so that
-    /// it need not be steered to know where it goes; `None` if it is not that far.
-    pub(crate) fn settled(
-        &self,
-        task: &Task,
-        ego: &Vehicle,
-        backup: Backup,
-        step: usize,
-        home: usize,
-    ) -> Option<Way> {
-        self.helm.as_ref()?;
-        helm::settled(task, ego, backup, step, home)
     }
 }
 

@@ -21,7 +21,7 @@ use cpss_highway::vehicle::{LENGTH, Vehicle, WIDTH};
 use cpss_highway::{Action, Scene, Task};
 
 use crate::forecast::Hazard;
-use crate::pilot::Pilot;
+use crate::pilot::{Pilot, Progress};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::edge_distance;
 use crate::spec::{Backup, RiskSpec};
@@ -164,7 +164,7 @@ impl Rehearsals {
             if !bound.is_worse_than(worst) {
                 break;
             }
-            if !pilot.command(task, ego, backup, decision - 1, home) {
+            if !pilot.command(task, ego, Progress { backup, step: decision - 1, home }) {
                 return false;
             }
             self.view.play(&mut self.escaping, decision, bound, worst, terms);
