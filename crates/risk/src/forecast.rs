@@ -3,8 +3,9 @@
 //! Each body near the ego gets a few **tracks**: every way it could take, driven with every habit
 //! that is thought possible of it. A way follows a lane; it forks where roads do, moves over where
 //! its lane ends, when the car is seen drifting out of its lane, and when a lane change would pay
-//! its driver (`traffic`). A car ahead or beside that is clearly leaving its lane is not thought to
-//! stay. A habit is a speed over time: cruise, flow with the traffic, brake, or
+//! its driver (`traffic`), now or once the ego has made room for it: an ego that means to come back
+//! to the lane it leaves has to know who takes it meanwhile. A car ahead or beside that is clearly
+//! leaving its lane is not thought to stay. A habit is a speed over time: cruise, flow with the traffic, brake, or
 //! yield to an ego in front.
 //!
 //! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
@@ -23,7 +24,7 @@ use crate::looks::Looks;
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
-use crate::traffic::Flow;
+use crate::traffic::{Flow, Temptation, Whereabouts};
 use crate::way::{Habit, Way, centring, drifting_to, is_leaving};
 
 /// What the ego may come too close to.
@@ -40,7 +41,14 @@ pub enum Hazard {
 /// The looks into the future, and who is where at each.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecast {
+    /// First those that count whatever the ego does, then those that count if it leaves its lane.
     tracks: Vec<Track>,
+    /// Where the latter are gathered.
+    once_gone: Vec<Track>,
+    /// How many count whatever the ego does.
+    always: usize,
+    /// How many count for the ego that is judged.
+    counted: usize,
     poses: Vec<Pose>,
     /// Where the ego was, from which spots are measured \[m\].
     origin: [f64; 2],
@@ -104,10 +112,10 @@ enum Counts {
 const SAME_WAY: f64 = 0.7;
 /// Distance within which every body counts, wherever it goes \[m\].
 const CLOSE_BY: f64 = 15.0;
-/// Weight from which on a track is likely: it counts in full, avoidable or not.
-const LIKELY: f64 = 0.75;
 /// How soon a driver may think of changing lane \[s\].
 const SECOND_THOUGHT: f64 = 0.7;
+/// When the ego has left its lane, a driver may think of moving there \[s\].
+const ONCE_GONE: [f64; 2] = [0.7, 1.4];
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
 const SIDE_STEP_REACH: f64 = 45.0;
 /// How many poses are looked at together.
@@ -122,6 +130,9 @@ impl Forecast {
     pub(crate) fn new(looks: Looks, habits: &Habits) -> Forecast {
         Forecast {
             tracks: Vec::with_capacity(USUAL_TRACKS),
+            once_gone: Vec::new(),
+            always: 0,
+            counted: 0,
             poses: Vec::with_capacity(USUAL_TRACKS * looks.count()),
             origin: [0.0; 2],
             spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
@@ -141,6 +152,7 @@ impl Forecast {
         map: &Roadmap,
     ) {
         self.tracks.clear();
+        self.once_gone.clear();
         self.poses.clear();
         self.near.clear();
         let span = self.looks.span();
@@ -155,18 +167,29 @@ impl Forecast {
             let hazard = Hazard::Obstacle(place);
             self.add(hazard, 0, Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
         }
+        self.always = self.tracks.len();
+        self.tracks.append(&mut self.once_gone);
         self.origin = ego.body.position;
         self.drive(scene, &spec.habits, &task.network, map);
         self.note_spots(&spec.margin);
+        self.suppose(Whereabouts::OnItsLane);
     }
 
-    /// How close any track comes to this ego at a look (from 1).
+    /// Says what is judged from now on: an ego that keeps to its lane, or one that leaves it.
+    pub(crate) fn suppose(&mut self, ego: Whereabouts) {
+        self.counted = match ego {
+            Whereabouts::OnItsLane => self.always,
+            Whereabouts::Gone => self.tracks.len(),
+        };
+    }
+
+    /// How close any track that counts comes to this ego at a look (from 1).
     #[inline]
     pub(crate) fn worst_at(&self, look: usize, ego: &Pose, margin: &Margin) -> Closest {
         let mut closest = Closest { likely: 0.0, any: None };
         let width = self.tracks.len();
-        let groups = width.div_ceil(GROUP);
-        let row = (look - 1) * groups..look * groups;
+        let first = (look - 1) * width.div_ceil(GROUP);
+        let row = first..first + self.counted.div_ceil(GROUP);
         let [x, y] = ego.position;
         let place = [(x - self.origin[0]) as f32, (y - self.origin[1]) as f32];
         let room = (diagonal(ego) + margin.closing_time * ego.speed.abs()) as f32;
@@ -175,8 +198,8 @@ impl Forecast {
             if near == [false; GROUP] {
                 continue;
             }
-            // A last group may have empty places, which a NaN would take for near.
-            let used = GROUP.min(width - group * GROUP);
+            // A last group may have places that are empty, which a NaN would take for near, or do not count.
+            let used = GROUP.min(self.counted - group * GROUP);
             for slot in (0..used).filter(|slot| near[*slot]) {
                 let track = group * GROUP + slot;
                 let (pose, track) = (&self.poses[(look - 1) * width + track], &self.tracks[track]);
@@ -259,22 +282,29 @@ impl Forecast {
         }
         for lane in [network.left_of(body.lane), network.right_of(body.lane)].into_iter().flatten()
         {
+            if Some(lane) == announced {
+                continue;
+            }
             // Whether it thinks of it now or in a moment is not seen from outside.
-            let thoughts = [0.0, SECOND_THOUGHT]
-                .map(|later| self.flow.temptation(body, car, lane, later, network));
-            let mut thoughts = thoughts.iter().flatten();
-            let weight = if Some(lane) == announced {
-                0.0
-            } else if thoughts.clone().any(|thought| thought.is_usual()) {
-                habits.expected
-            } else if thoughts.any(|thought| thought.is_eager()) {
-                habits.unlikely
+            let thoughts = |times: [f64; 2], ego| {
+                times.map(|later| self.flow.temptation(body, car, lane, later, ego, network))
+            };
+            let weight = habits.weight(thoughts([0.0, SECOND_THOUGHT], Whereabouts::OnItsLane));
+            let once_gone = if lane == ego.lane {
+                habits.weight(thoughts(ONCE_GONE, Whereabouts::Gone))
             } else {
                 0.0
             };
             let way = Way::onto(lane, body, network);
-            self.add(hazard, member, Habit::Cruise, Counts::NotBehind, weight, way);
-            self.add(hazard, member, Habit::Flow, Counts::NotBehind, weight, way);
+            for habit in [Habit::Cruise, Habit::Flow] {
+                let track = Track { hazard, member, habit, counts: Counts::NotBehind, weight, way };
+                if weight > 0.0 {
+                    self.tracks.push(track);
+                }
+                if once_gone > weight {
+                    self.once_gone.push(Track { weight: once_gone, ..track });
+                }
+            }
         }
     }
 
@@ -350,11 +380,25 @@ impl Forecast {
     }
 }
 
+impl Habits {
+    /// How much a lane change weighs that a driver may think of at some moments.
+    fn weight(&self, thoughts: [Option<Temptation>; 2]) -> f64 {
+        let mut thoughts = thoughts.iter().flatten();
+        if thoughts.clone().any(Temptation::is_usual) {
+            self.expected
+        } else if thoughts.any(Temptation::is_eager) {
+            self.unlikely
+        } else {
+            0.0
+        }
+    }
+}
+
 impl Closest {
     #[inline]
     fn see(&mut self, weight: f64, hazard: Hazard, mut found: Proximity) {
         found.cost *= weight;
-        if weight >= LIKELY {
+        if weight >= Habits::LIKELY {
             self.likely = self.likely.max(found.cost);
         }
         // Of several overlaps the deepest, which is taken to have begun first.

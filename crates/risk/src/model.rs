@@ -14,9 +14,11 @@
 //!
 //! What takes an unlikely habit of another driver weighs less
 //! ([`Habits::unlikely`](crate::Habits::unlikely)), and counts only as far as it can be **avoided**:
-//! by how much an action is worse than the best one. A sudden braking that would end badly whatever
-//! the ego does is no reason to refuse any action, nor to prefer one. What is likely counts in
-//! full, avoidable or not, so that a scene without a way out says so.
+//! by how much an action is worse than the best one, as a share of what could be lost or saved at
+//! all ([`Habits::at_stake`]). A sudden braking that would end badly whatever the ego does is no
+//! reason to refuse any action, nor to prefer one; but where much cannot be avoided any more, the
+//! little that can counts the more. What is likely counts in full, avoidable or not, so that a scene
+//! without a way out says so.
 //!
 //! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into a likely overlap
 //! in the coming decision costs 1, weighed if it is only expected; a scene without an ego, or with a number in it that is
@@ -45,6 +47,7 @@ use crate::proximity::Pose;
 use crate::rehearse::{Rehearsals, Terms};
 use crate::roadmap::{Roadmap, edge_distance};
 use crate::spec::{Backup, OutOfRange, RiskSpec};
+use crate::traffic::Whereabouts;
 use crate::way::Way;
 use crate::worst::{Fading, Worst};
 
@@ -216,9 +219,10 @@ impl RiskModel {
         }
         // What no action avoids says nothing about which to take.
         let unavoidable = self.assessment.costs.iter().copied().fold(1.0, f64::min);
+        let habits = &self.spec.habits;
         let Assessment { costs, conflicts, .. } = &mut self.assessment;
         for ((cost, conflict), likely) in costs.iter_mut().zip(conflicts).zip(&self.likely) {
-            *cost = likely.max(*cost - unavoidable);
+            *cost = likely.max(habits.at_stake(*cost, unavoidable));
             *conflict = conflict.filter(|_| *cost > 0.0);
         }
         &self.assessment
@@ -280,7 +284,9 @@ impl RiskModel {
     }
 
     /// The cost of an ego that has its orders, among others on their tracks.
-    fn judge_among_tracks(&self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
+    fn judge_among_tracks(&mut self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
+        let leaves = ego.target_lane != ego.lane;
+        self.forecast.suppose(if leaves { Whereabouts::Gone } else { Whereabouts::OnItsLane });
         let mut now = Worst::NONE;
         self.drive(&mut ego, 0..self.task.frames, &Worst::CERTAIN, &mut now);
         let mut best: Option<Worst> = None;

@@ -60,6 +60,26 @@ pub struct Habits {
     pub yielding_delay: f64,
 }
 
+impl Habits {
+    /// Weight from which on something is likely: it counts in full, avoidable or not.
+    pub(crate) const LIKELY: f64 = 0.75;
+
+    /// What a cost comes to that is not likely, where the best action costs `unavoidable`: the
+    /// avoidable part, stretched so that what might cost most if it were all avoidable still does.
+    pub(crate) fn at_stake(&self, cost: f64, unavoidable: f64) -> f64 {
+        let weights = [self.expected, self.unlikely];
+        let most =
+            weights.into_iter().filter(|weight| *weight < Habits::LIKELY).fold(0.0, f64::max);
+        let avoidable = cost - unavoidable;
+        // Beyond that something likely cannot be avoided, and nothing is to be stretched.
+        if unavoidable < most {
+            (avoidable * most / (most - unavoidable)).min(cost)
+        } else {
+            avoidable
+        }
+    }
+}
+
 /// A way out: what the ego does after the action that is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backup {
@@ -141,7 +161,7 @@ impl RiskSpec {
                 unlikely: 0.5,
                 wish: 21.0,
                 slow_down: 0.0,
-                brake: 4.0,
+                brake: 3.6,
                 brake_time: 0.7,
                 yielding_brake: 4.0,
                 yielding_delay: 0.2,
@@ -297,5 +317,29 @@ impl RiskSpec {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_at_stake_is_stretched_to_the_weight_of_the_unlikely() {
+        let habits = RiskSpec::for_task(TaskId::HighwayV0).habits;
+        assert_eq!((habits.expected, habits.unlikely), (0.8, 0.5));
+        let at_stake = |cost, unavoidable| habits.at_stake(cost, unavoidable);
+        assert_eq!(at_stake(0.3, 0.0), 0.3, "all of it can be avoided");
+        assert_eq!(at_stake(0.4, 0.4), 0.0, "nothing of it can");
+        assert!((at_stake(0.5, 0.4) - 0.5).abs() < 1e-12, "all that could be lost is lost");
+        assert!((at_stake(0.45, 0.4) - 0.25).abs() < 1e-12, "and half of it");
+        assert_eq!(at_stake(0.9, 0.45), 0.9, "never more than the cost");
+        assert!((at_stake(0.9, 0.6) - 0.3).abs() < 1e-12, "what is likely is not stretched");
+    }
+
+    #[test]
+    fn without_anything_unlikely_nothing_is_stretched() {
+        let habits = RiskSpec::for_task(TaskId::RacetrackV0).habits;
+        assert!((habits.at_stake(0.7, 0.2) - 0.5).abs() < 1e-12);
     }
 }

@@ -69,6 +69,15 @@ struct Neighbour {
     car: Option<usize>,
 }
 
+/// Where a driver sees the ego.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// Where it is, going on as it does.
+    OnItsLane,
+    /// On another lane, where it does not matter.
+    Gone,
+}
+
 /// How much a driver likes a lane change, and what it does to the car behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Temptation {
@@ -153,13 +162,15 @@ impl Flow {
     }
 
     /// What the driver of a car thinks of moving to `side` after `later` \[s\], everybody going on
-    /// until then; `None` if it cannot, or has no reason to.
+    /// until then; `None` if it cannot, or has no reason to. With `Whereabouts::Gone` the ego is in
+    /// nobody's way any more.
     pub(crate) fn temptation(
         &self,
         body: &Body,
         car: usize,
         side: LaneId,
         later: f64,
+        ego: Whereabouts,
         network: &Network,
     ) -> Option<Temptation> {
         let (own, new) = (network.lane(body.lane), network.lane(side));
@@ -178,7 +189,8 @@ impl Flow {
         let mut old_leader = (f64::INFINITY, 0.0);
         let mut new_leader = (f64::INFINITY, 0.0);
         let mut follower: (f64, Option<&Neighbour>) = (f64::NEG_INFINITY, None);
-        for other in self.around.iter().filter(|other| other.car != Some(car)) {
+        let is_there = |other: &&Neighbour| other.car.is_some() || ego == Whereabouts::OnItsLane;
+        for other in self.around.iter().filter(|other| other.car != Some(car)).filter(is_there) {
             let position = other.after(later);
             if let Some(at) = own.sees(position)
                 && here <= at
@@ -332,7 +344,7 @@ mod tests {
     fn tempted(cars: &[(f64, usize, f64)], to: usize) -> Option<Temptation> {
         let (flow, scene, task) = flow(cars);
         let side = task.network.find_lane("0", "1", to).unwrap();
-        flow.temptation(&scene.others[0], 0, side, 0.0, &task.network)
+        flow.temptation(&scene.others[0], 0, side, 0.0, Whereabouts::OnItsLane, &task.network)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Contract: each term of an action's cost, on scenes whose answer is known.
 
-use crate::stage::{FASTER, IDLE, LEFT, SLOWER, Stage};
+use crate::stage::{FASTER, IDLE, LEFT, RIGHT, SLOWER, Stage};
 use std::sync::Arc;
 
 use cpss_highway::scene::Body;
@@ -94,6 +94,28 @@ fn a_car_seen_leaving_its_lane_is_not_expected_to_stay() {
     drifting.add(9.0, 0.0, 0.2, 20.0);
     assert!(steady.costs()[IDLE] > 0.5, "{:?}", steady.costs());
     assert!(drifting.costs()[IDLE] < steady.costs()[IDLE] / 2.0, "{:?}", drifting.costs());
+}
+
+#[test]
+fn the_lane_that_is_left_may_be_taken() {
+    // The ego could go right, behind a slow car, and come back in time, if nobody has taken its place.
+    let to_the_right = |with_a_leader: bool, with_another_behind: bool| {
+        let mut stage = Stage::new(TaskId::HighwayV0);
+        stage.place_ego(("0", "1", 0), 200.0, 30.0);
+        stage.add(30.0, 4.0, 0.0, 16.5);
+        if with_a_leader {
+            stage.add(52.0, 4.0, 0.0, 19.5);
+        }
+        if with_another_behind {
+            stage.add(-12.0, 0.0, 0.0, 29.0);
+        }
+        let costs = stage.costs();
+        assert_eq!(costs[IDLE], 0.0, "nobody pulls out right before the ego: {costs:?}");
+        costs[RIGHT]
+    };
+    assert_eq!(to_the_right(false, false), 0.0, "a car that nobody holds up stays where it is");
+    assert!(to_the_right(true, false) > 0.5, "one that is held up does not");
+    assert_eq!(to_the_right(true, true), 0.0, "unless somebody else is in its way");
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) const LEFT: usize = 0;
 /// See [`LEFT`].
 pub(crate) const IDLE: usize = 1;
 /// See [`LEFT`].
+pub(crate) const RIGHT: usize = 2;
+/// See [`LEFT`].
 pub(crate) const FASTER: usize = 3;
 /// See [`LEFT`].
 pub(crate) const SLOWER: usize = 4;
