@@ -21,6 +21,7 @@ use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
 use crate::looks::Looks;
+use crate::nearby::{Counted, Nearby, USUAL_TRACKS};
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
@@ -45,15 +46,10 @@ pub(crate) struct Forecast {
     tracks: Vec<Track>,
     /// Where the latter are gathered.
     once_gone: Vec<Track>,
-    /// How many count whatever the ego does.
-    always: usize,
-    /// How many count for the ego that is judged.
-    counted: usize,
     poses: Vec<Pose>,
-    /// Where the ego was, from which spots are measured \[m\].
-    origin: [f64; 2],
-    /// The same poses in short, to find those that matter: one row of groups per look.
-    spots: Vec<Spots>,
+    nearby: Nearby,
+    /// Where the ego that is judged is supposed to be.
+    ego: Whereabouts,
     looks: Looks,
     flow: Flow,
     /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
@@ -80,15 +76,6 @@ struct Track {
     /// What a cost on this track is multiplied by: 1, or less for what is possible but unlikely.
     weight: f64,
     way: Way,
-}
-
-/// Eight poses in short: who is near an ego is found for all of them at once.
-#[derive(Clone, Copy, Debug)]
-struct Spots {
-    x: [f32; GROUP],
-    y: [f32; GROUP],
-    /// How far away an ego without size or speed may be to matter \[m\].
-    reach: [f32; GROUP],
 }
 
 /// A car whose tracks are added.
@@ -118,12 +105,6 @@ const SECOND_THOUGHT: f64 = 0.7;
 const ONCE_GONE: [f64; 2] = [0.7, 1.4];
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
 const SIDE_STEP_REACH: f64 = 45.0;
-/// How many poses are looked at together.
-const GROUP: usize = 8;
-/// More than what is lost by measuring spots in single precision \[m\].
-const ROUNDING: f64 = 0.01;
-/// Tracks for which there is room from the start.
-const USUAL_TRACKS: usize = 128;
 
 impl Forecast {
     /// Room for some looks.
@@ -131,11 +112,9 @@ impl Forecast {
         Forecast {
             tracks: Vec::with_capacity(USUAL_TRACKS),
             once_gone: Vec::new(),
-            always: 0,
-            counted: 0,
             poses: Vec::with_capacity(USUAL_TRACKS * looks.count()),
-            origin: [0.0; 2],
-            spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
+            nearby: Nearby::new(looks),
+            ego: Whereabouts::OnItsLane,
             looks,
             flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
             near: Vec::new(),
@@ -167,66 +146,31 @@ impl Forecast {
             let hazard = Hazard::Obstacle(place);
             self.add(hazard, 0, Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
         }
-        self.always = self.tracks.len();
+        let always = self.tracks.len();
         self.tracks.append(&mut self.once_gone);
-        self.origin = ego.body.position;
         self.drive(scene, &spec.habits, &task.network, map);
-        self.note_spots(&spec.margin);
+        let tracks = Counted { always, all: self.tracks.len() };
+        self.nearby.note(&self.poses, tracks, ego, &spec.margin, self.looks, task);
         self.suppose(Whereabouts::OnItsLane);
     }
 
     /// Says what is judged from now on: an ego that keeps to its lane, or one that leaves it.
     pub(crate) fn suppose(&mut self, ego: Whereabouts) {
-        self.counted = match ego {
-            Whereabouts::OnItsLane => self.always,
-            Whereabouts::Gone => self.tracks.len(),
-        };
+        self.ego = ego;
     }
 
     /// How close any track that counts comes to this ego at a look (from 1).
     #[inline]
     pub(crate) fn worst_at(&self, look: usize, ego: &Pose, margin: &Margin) -> Closest {
         let mut closest = Closest { likely: 0.0, any: None };
-        let width = self.tracks.len();
-        let first = (look - 1) * width.div_ceil(GROUP);
-        let row = first..first + self.counted.div_ceil(GROUP);
-        let [x, y] = ego.position;
-        let place = [(x - self.origin[0]) as f32, (y - self.origin[1]) as f32];
-        let room = (diagonal(ego) + margin.closing_time * ego.speed.abs()) as f32;
-        for (group, spots) in self.spots.get(row).unwrap_or(&[]).iter().enumerate() {
-            let near = spots.near(place, room);
-            if near == [false; GROUP] {
-                continue;
+        let row = (look - 1) * self.tracks.len();
+        self.nearby.each(look, ego, margin, self.ego, |track| {
+            let (pose, track) = (&self.poses[row + track], &self.tracks[track]);
+            if track.is_believed(ego, pose) {
+                closest.see(track.weight, track.hazard, margin.proximity(ego, pose));
             }
-            // A last group may have places that are empty, which a NaN would take for near, or do not count.
-            let used = GROUP.min(self.counted - group * GROUP);
-            for slot in (0..used).filter(|slot| near[*slot]) {
-                let track = group * GROUP + slot;
-                let (pose, track) = (&self.poses[(look - 1) * width + track], &self.tracks[track]);
-                if track.is_believed(ego, pose) {
-                    closest.see(track.weight, track.hazard, margin.proximity(ego, pose));
-                }
-            }
-        }
+        });
         closest
-    }
-
-    /// Notes all poses in short.
-    fn note_spots(&mut self, margin: &Margin) {
-        self.spots.clear();
-        let fixed = margin.along.max(margin.across) + ROUNDING;
-        for row in self.poses.chunks_exact(self.tracks.len().max(1)) {
-            self.spots.extend(row.chunks(GROUP).map(|group| {
-                let mut spots = Spots::NOWHERE;
-                for (slot, pose) in group.iter().enumerate() {
-                    spots.x[slot] = (pose.position[0] - self.origin[0]) as f32;
-                    spots.y[slot] = (pose.position[1] - self.origin[1]) as f32;
-                    let reach = diagonal(pose) + fixed + margin.closing_time * pose.speed.abs();
-                    spots.reach[slot] = reach as f32;
-                }
-                spots
-            }));
-        }
     }
 
     /// Adds the tracks of one car, which is a member of the flow.
@@ -411,24 +355,6 @@ impl Closest {
     }
 }
 
-impl Spots {
-    /// A group without anybody.
-    const NOWHERE: Spots =
-        Spots { x: [f32::INFINITY; GROUP], y: [0.0; GROUP], reach: [0.0; GROUP] };
-
-    /// Which of the group are near enough to an ego to be looked at closely. Those that cannot be
-    /// told, for a NaN, are.
-    #[inline]
-    fn near(&self, [x, y]: [f32; 2], room: f32) -> [bool; GROUP] {
-        std::array::from_fn(|slot| {
-            let (dx, dy) = (self.x[slot] - x, self.y[slot] - y);
-            let reach = self.reach[slot] + room;
-            let is_far = dx * dx + dy * dy > reach * reach;
-            !is_far
-        })
-    }
-}
-
 impl Track {
     /// Whether this track is to be believed of a body at this pose.
     #[inline]
@@ -468,10 +394,4 @@ fn follows(body: &Body, ego: &Body) -> bool {
 /// Distance between two centres \[m\].
 pub(crate) fn distance(a: &Body, b: &Body) -> f64 {
     (a.position[0] - b.position[0]).hypot(a.position[1] - b.position[1])
-}
-
-/// Half the diagonal of a body \[m\], or a little more.
-#[inline]
-fn diagonal(pose: &Pose) -> f64 {
-    pose.half_size[0] + pose.half_size[1]
 }

@@ -41,6 +41,7 @@
 mod forecast;
 mod helm;
 mod looks;
+mod nearby;
 pub mod model;
 mod pilot;
 pub mod proximity;

@@ -1,0 +1,253 @@
+//! Who may come near enough to an ego to cost it anything?
+//!
+//! Of all that is forecast, most is too far away at most looks, and to find that out is most of the
+//! work. So the poses are kept in short as well: in single precision, eight side by side, and for each
+//! look only those that an ego could come near to by then.
+//!
+//! A car is too far away if the circles around both, each with its share of the margin, do not
+//! touch. How fast two bodies close in is at most the sum of what either velocity differs from a
+//! third one, and with the ego's present one for that the circles stay small.
+//!
+//! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the places
+//! where it was supposed to be, everybody is); tracks are found in their order; nothing is allocated
+//! once the busiest scene has been seen.
+
+use cpss_highway::Task;
+use cpss_highway::action::Controls;
+use cpss_highway::lane::Shape;
+use cpss_highway::scene::Ego;
+
+use crate::looks::Looks;
+use crate::proximity::{Margin, Pose};
+use crate::traffic::Whereabouts;
+
+/// Which tracks are where an ego could be, look by look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nearby {
+    /// Where the ego was, from which spots are measured \[m\].
+    origin: [f64; 2],
+    /// Its velocity then \[m/s\].
+    velocity: [f64; 2],
+    tracks: Counted,
+    rows: Vec<Row>,
+    spots: Vec<Spots>,
+}
+
+/// How many tracks there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// Those that count whatever the ego does, which come first.
+    pub(crate) always: usize,
+    /// With those that count if it leaves its lane.
+    pub(crate) all: usize,
+}
+
+/// A look: where an ego is supposed to be, and who may matter to it there.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// Centre and radius of the places \[m\].
+    centre: [f32; 2],
+    radius: f32,
+    /// How large its circle is there at most \[m\].
+    room: f32,
+    /// Where its groups of spots begin, and how many spots there are.
+    first: usize,
+    spots: Counted,
+}
+
+/// Eight poses in short: who is near an ego is found for all of them at once.
+#[derive(Clone, Copy, Debug)]
+struct Spots {
+    x: [f32; GROUP],
+    y: [f32; GROUP],
+    /// How large the circle around it is \[m\].
+    reach: [f32; GROUP],
+    track: [u32; GROUP],
+}
+
+/// How many poses are looked at together.
+const GROUP: usize = 8;
+/// More than what is lost by measuring spots in single precision \[m\].
+const ROUNDING: f64 = 0.01;
+/// Tracks for which there is room from the start.
+pub(crate) const USUAL_TRACKS: usize = 128;
+/// How far to the side an ego is supposed to get within the horizon \[m\].
+const SIDEWAYS: f64 = 9.0;
+/// Which share of its way an ego gets on along the road, that changes lane or not.
+const STRAIGHT_ON: f64 = 0.95;
+/// By how much its velocity changes sideways \[m/s\].
+const TURNING: f64 = 5.0;
+/// How much an ego with pedals of its own gains in a second \[m/s²\].
+const PEDALS: f64 = 6.0;
+
+impl Nearby {
+    /// Room for some looks.
+    pub(crate) fn new(looks: Looks) -> Nearby {
+        Nearby {
+            rows: Vec::with_capacity(looks.count()),
+            spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
+            ..Nearby::default()
+        }
+    }
+
+    /// Notes all poses in short, one row of `tracks` per look.
+    pub(crate) fn note(
+        &mut self,
+        poses: &[Pose],
+        tracks: Counted,
+        ego: &Ego,
+        margin: &Margin,
+        looks: Looks,
+        task: &Task,
+    ) {
+        self.origin = ego.body.position;
+        self.velocity = ego.body.velocity();
+        self.tracks = tracks;
+        self.rows.clear();
+        self.spots.clear();
+        for (place, poses) in poses.chunks_exact(tracks.all.max(1)).enumerate() {
+            let mut row = Row::of(ego, looks.time(place + 1), margin, task);
+            row.first = self.spots.len();
+            self.note_row(&mut row, poses, margin);
+            self.rows.push(row);
+        }
+    }
+
+    fn note_row(&mut self, row: &mut Row, poses: &[Pose], margin: &Margin) {
+        let fixed = margin.along.max(margin.across) + ROUNDING;
+        self.spots.resize(row.first + poses.len().div_ceil(GROUP), Spots::NOWHERE);
+        let mut taken = 0;
+        for (track, pose) in poses.iter().enumerate() {
+            if track == self.tracks.always {
+                row.spots.always = taken;
+            }
+            let place = self.place(pose);
+            let reach = (fixed + self.size(pose, margin)) as f32;
+            // Taken only if it is not too far away: else the next one is put there.
+            let (group, slot) = (row.first + taken / GROUP, taken % GROUP);
+            let spots = &mut self.spots[group];
+            [spots.x[slot], spots.y[slot]] = place;
+            (spots.reach[slot], spots.track[slot]) = (reach, track as u32);
+            let is_far = is_beyond(place, row.centre, row.radius + row.room + reach);
+            taken += usize::from(!is_far);
+        }
+        row.spots.all = taken;
+        if self.tracks.always == self.tracks.all {
+            row.spots.always = taken;
+        }
+        self.spots.truncate(row.first + taken.div_ceil(GROUP));
+    }
+
+    /// Calls with every track that may cost this ego anything at a look (from 1), in order.
+    #[inline]
+    pub(crate) fn each(
+        &self,
+        look: usize,
+        ego: &Pose,
+        margin: &Margin,
+        whereabouts: Whereabouts,
+        mut see: impl FnMut(usize),
+    ) {
+        let Some(row) = self.rows.get(look - 1) else { return };
+        let place = self.place(ego);
+        let room = self.size(ego, margin) as f32;
+        if room > row.room || is_beyond(place, row.centre, row.radius) {
+            return (0..self.tracks.of(whereabouts)).for_each(see);
+        }
+        let count = row.spots.of(whereabouts);
+        let groups = &self.spots[row.first..row.first + count.div_ceil(GROUP)];
+        for (group, spots) in groups.iter().enumerate() {
+            let near = spots.near(place, room);
+            if near == [false; GROUP] {
+                continue;
+            }
+            let used = GROUP.min(count - group * GROUP);
+            for slot in (0..used).filter(|slot| near[*slot]) {
+                see(spots.track[slot] as usize);
+            }
+        }
+    }
+
+    /// Where a body is \[m\], from the origin.
+    #[inline]
+    fn place(&self, pose: &Pose) -> [f32; 2] {
+        let [x, y] = pose.position;
+        [(x - self.origin[0]) as f32, (y - self.origin[1]) as f32]
+    }
+
+    /// How large the circle around a body is \[m\], but for what is the same for all.
+    #[inline]
+    fn size(&self, pose: &Pose, margin: &Margin) -> f64 {
+        let [half_length, half_width] = pose.half_size;
+        let [vx, vy] = [pose.speed * pose.cos, pose.speed * pose.sin];
+        // The sum of both differences is a little more than the length of the difference.
+        let differs = (vx - self.velocity[0]).abs() + (vy - self.velocity[1]).abs();
+        half_length + half_width + margin.closing_time * differs
+    }
+}
+
+impl Counted {
+    #[inline]
+    fn of(self, ego: Whereabouts) -> usize {
+        match ego {
+            Whereabouts::OnItsLane => self.always,
+            Whereabouts::Gone => self.all,
+        }
+    }
+}
+
+impl Row {
+    /// Without spots yet: where an ego is supposed to be after a time \[s\]. A guess will do.
+    fn of(ego: &Ego, time: f64, margin: &Margin, task: &Task) -> Row {
+        let body = &ego.body;
+        let speed = body.speed;
+        let [slowest, fastest] = match (&task.controls, &task.network.lane(body.lane).shape) {
+            (Controls::Meta { target_speeds, .. }, Shape::Straight { .. }) => {
+                let among = |ends: Option<&f64>| ends.copied().unwrap_or(speed);
+                let (least, most) = (among(target_speeds.first()), among(target_speeds.last()));
+                [STRAIGHT_ON * speed.min(least), speed.max(most)]
+            }
+            _ => {
+                let most = speed.abs() + PEDALS * time;
+                [-most, most]
+            }
+        };
+        let ahead = (slowest + fastest) / 2.0 * time;
+        let radius = (fastest - slowest) / 2.0 * time + SIDEWAYS;
+        let gains = (speed - slowest).max(fastest - speed) + TURNING;
+        let size = (body.length + body.width) / 2.0 + margin.closing_time * gains;
+        Row {
+            centre: [(ahead * body.cos) as f32, (ahead * body.sin) as f32],
+            radius: radius as f32,
+            room: size as f32,
+            first: 0,
+            spots: Counted::default(),
+        }
+    }
+}
+
+impl Spots {
+    /// A group without anybody.
+    const NOWHERE: Spots = Spots {
+        x: [f32::INFINITY; GROUP],
+        y: [0.0; GROUP],
+        reach: [0.0; GROUP],
+        track: [0; GROUP],
+    };
+
+    /// Which of the group are near enough to an ego to be looked at closely. Those that cannot be
+    /// told, for a NaN, are.
+    #[inline]
+    fn near(&self, place: [f32; 2], room: f32) -> [bool; GROUP] {
+        std::array::from_fn(|slot| {
+            !is_beyond([self.x[slot], self.y[slot]], place, self.reach[slot] + room)
+        })
+    }
+}
+
+/// Whether two places are further apart than a distance \[m\]; not if that cannot be told.
+#[inline]
+fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> bool {
+    let (dx, dy) = (x - other_x, y - other_y);
+    dx * dx + dy * dy > distance * distance
+}
