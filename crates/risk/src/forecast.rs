@@ -51,6 +51,8 @@ pub(crate) struct Forecast {
     /// Where the ego that is judged is supposed to be.
     ego: Whereabouts,
     looks: Looks,
+    /// How much drivers close in on the middle of their lane between two looks, early on and later.
+    centrings: [f64; 2],
     flow: Flow,
     /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
     near: Vec<usize>,
@@ -116,6 +118,7 @@ impl Forecast {
             nearby: Nearby::new(looks),
             ego: Whereabouts::OnItsLane,
             looks,
+            centrings: [1.0, 2.0].map(|strides| centring(strides * looks.stride_time())),
             flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
             near: Vec::new(),
         }
@@ -293,7 +296,6 @@ impl Forecast {
     fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
         let width = self.tracks.len();
         let Looks { stride, early, .. } = self.looks;
-        let centrings = [1.0, 2.0].map(|strides| centring(strides * self.looks.stride_time()));
         for place in 0..width {
             let Track { hazard, member, habit, way, .. } = self.tracks[place];
             let body = match hazard {
@@ -316,7 +318,7 @@ impl Forecast {
                     Habit::Flow => self.flow.speed(member, self.looks.strides(look)),
                     _ => habit.speed_after(body.speed, time, limit, habits),
                 };
-                let centring = centrings[usize::from(look > early / stride)];
+                let centring = self.centrings[usize::from(look > early / stride)];
                 way.go((time - earlier) * (before + speed) / 2.0, centring, network, map);
                 self.poses[(look - 1) * width + place] = way.pose(speed, half_size, network);
             }

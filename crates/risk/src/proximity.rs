@@ -72,25 +72,30 @@ impl Margin {
         let ([el, ew], [ol, ow]) = (ego.half_size, other.half_size);
         let (abs_cos, abs_sin) = (cos.abs(), sin.abs());
 
-        let mut best = Gaps { ratio: f64::NEG_INFINITY, clearance: f64::NEG_INFINITY };
-        best.see(
+        let along = Gap::new(
             self.along,
             self.closing_time,
             ahead,
             velocity[0],
             el + ol * abs_cos + ow * abs_sin,
         );
-        if best.ratio >= 1.0 {
+        if along.is_enough() {
             // Far enough ahead or behind is far enough.
-            return Proximity { cost: 0.0, clearance: best.clearance };
+            return Proximity { cost: 0.0, clearance: along.gap };
         }
-        best.see(
+        let across = Gap::new(
             self.across,
             self.closing_time,
             beside,
             velocity[1],
             ew + ol * abs_sin + ow * abs_cos,
         );
+        if across.is_enough() {
+            return Proximity { cost: 0.0, clearance: across.gap };
+        }
+        let mut best = Widest { ratio: f64::NEG_INFINITY, clearance: f64::NEG_INFINITY };
+        best.see(along);
+        best.see(across);
         if abs_sin > PARALLEL {
             // The other rectangle's own axes say nothing new when they are the ego's.
             let turn = |x: f64, y: f64| [cos * x + sin * y, cos * y - sin * x];
@@ -98,8 +103,9 @@ impl Margin {
             let [vx, vy] = turn(velocity[0], velocity[1]);
             let lengthwise = self.along * abs_cos + self.across * abs_sin;
             let crosswise = self.along * abs_sin + self.across * abs_cos;
-            best.see(lengthwise, self.closing_time, along, vx, ol + el * abs_cos + ew * abs_sin);
-            best.see(crosswise, self.closing_time, across, vy, ow + el * abs_sin + ew * abs_cos);
+            let touch = [ol + el * abs_cos + ew * abs_sin, ow + el * abs_sin + ew * abs_cos];
+            best.see(Gap::new(lengthwise, self.closing_time, along, vx, touch[0]));
+            best.see(Gap::new(crosswise, self.closing_time, across, vy, touch[1]));
         }
         Proximity { cost: cost_of(best.ratio), clearance: best.clearance }
     }
@@ -138,20 +144,39 @@ impl Pose {
 /// Below this sine of the angle between them, two rectangles count as parallel.
 const PARALLEL: f64 = 1e-9;
 
+/// What one axis shows: the gap, and the margin wanted there \[m\].
+struct Gap {
+    gap: f64,
+    margin: f64,
+}
+
 /// The best that the axes seen so far show.
-struct Gaps {
+struct Widest {
     ratio: f64,
     clearance: f64,
 }
 
-impl Gaps {
-    /// Takes in one axis: the distance of the centres and the relative velocity along it, and the
-    /// distance at which the rectangles touch.
+impl Gap {
+    /// On an axis with this margin at rest: the distance of the centres and the relative velocity along
+    /// it, and the distance at which the rectangles touch.
     #[inline]
-    fn see(&mut self, margin: f64, closing_time: f64, distance: f64, velocity: f64, touch: f64) {
-        let gap = distance.abs() - touch;
+    fn new(margin: f64, closing_time: f64, distance: f64, velocity: f64, touch: f64) -> Gap {
         let closing = if distance < 0.0 { velocity } else { -velocity };
-        let ratio = gap / (margin + closing_time * closing.max(0.0));
+        Gap { gap: distance.abs() - touch, margin: margin + closing_time * closing.max(0.0) }
+    }
+
+    /// Whether it makes the whole cost nothing. Not if that cannot be told, for a NaN.
+    #[inline]
+    fn is_enough(&self) -> bool {
+        self.gap >= self.margin
+    }
+}
+
+impl Widest {
+    /// Takes in one axis.
+    #[inline]
+    fn see(&mut self, Gap { gap, margin }: Gap) {
+        let ratio = gap / margin;
         // `f64::max` drops a NaN, and a dropped NaN would fail open: it has to stick.
         if ratio > self.ratio || ratio.is_nan() {
             self.ratio = ratio;
