@@ -27,6 +27,7 @@ use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
 use crate::traffic::{Flow, Temptation, Whereabouts};
 use crate::way::{Habit, Way, centring, drifting_to, is_leaving};
+use crate::worst::Worst;
 
 /// What the ego may come too close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,14 +163,25 @@ impl Forecast {
         self.ego = ego;
     }
 
-    /// How close any track that counts comes to this ego at a look (from 1).
+    /// How close any track that counts comes to this ego at a look (from 1), as far as that could be worse
+    /// than the worst known, if a cost weighs as much as `weight` there.
     #[inline]
-    pub(crate) fn worst_at(&self, look: usize, ego: &Pose, margin: &Margin) -> Closest {
+    pub(crate) fn worst_at(
+        &self,
+        look: usize,
+        ego: &Pose,
+        margin: &Margin,
+        known: &Worst,
+        weight: f64,
+    ) -> Closest {
         let mut closest = Closest { likely: 0.0, any: None };
         let row = (look - 1) * self.tracks.len();
         self.nearby.each(look, ego, margin, self.ego, |track| {
             let (pose, track) = (&self.poses[row + track], &self.tracks[track]);
-            if track.is_believed(ego, pose) {
+            let most = track.weight * weight;
+            let is_likely = track.weight >= Habits::LIKELY;
+            let may_be_worse = most > known.cost || is_likely && most > known.likely;
+            if may_be_worse && track.is_believed(ego, pose) {
                 closest.see(track.weight, track.hazard, margin.proximity(ego, pose));
             }
         });
@@ -295,7 +307,6 @@ impl Forecast {
     /// Drives every track to the horizon and notes its poses.
     fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
         let width = self.tracks.len();
-        let Looks { stride, early, .. } = self.looks;
         for place in 0..width {
             let Track { hazard, member, habit, way, .. } = self.tracks[place];
             let body = match hazard {
@@ -318,7 +329,7 @@ impl Forecast {
                     Habit::Flow => self.flow.speed(member, self.looks.strides(look)),
                     _ => habit.speed_after(body.speed, time, limit, habits),
                 };
-                let centring = self.centrings[usize::from(look > early / stride)];
+                let centring = self.centrings[usize::from(look > self.looks.early_count)];
                 way.go((time - earlier) * (before + speed) / 2.0, centring, network, map);
                 self.poses[(look - 1) * width + place] = way.pose(speed, half_size, network);
             }

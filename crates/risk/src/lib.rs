@@ -41,8 +41,8 @@
 mod forecast;
 mod helm;
 mod looks;
-mod nearby;
 pub mod model;
+mod nearby;
 mod pilot;
 pub mod proximity;
 mod rehearse;

@@ -16,6 +16,8 @@ pub(crate) struct Looks {
     pub(crate) early: usize,
     /// Frames until the horizon.
     pub(crate) frames: usize,
+    /// How many looks are early ones.
+    pub(crate) early_count: usize,
     frame_time: f64,
 }
 
@@ -31,10 +33,17 @@ impl Looks {
         let frames = whole(horizon).max(task.frames).div_ceil(stride) * stride;
         let early = EARLY_DECISIONS * task.frames;
         let Some(late) = frames.checked_sub(early).filter(|late| may_spread && *late > 0) else {
-            return Looks { stride, early: frames, frames, frame_time: task.frame_time };
+            let early_count = frames / stride;
+            return Looks {
+                stride,
+                early: frames,
+                frames,
+                early_count,
+                frame_time: task.frame_time,
+            };
         };
         let frames = early + late.next_multiple_of(2 * task.frames);
-        Looks { stride, early, frames, frame_time: task.frame_time }
+        Looks { stride, early, frames, early_count: early / stride, frame_time: task.frame_time }
     }
 
     /// How many there are.
@@ -51,8 +60,7 @@ impl Looks {
     /// How many strides lie before a look.
     #[inline]
     pub(crate) fn strides(&self, look: usize) -> usize {
-        let early = self.early / self.stride;
-        look.min(early) + 2 * look.saturating_sub(early)
+        look.min(self.early_count) + 2 * look.saturating_sub(self.early_count)
     }
 
     /// The time of a look \[s\]; of look 0, which is now, zero.

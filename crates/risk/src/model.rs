@@ -49,7 +49,7 @@ use crate::roadmap::{Roadmap, edge_distance};
 use crate::spec::{Backup, OutOfRange, RiskSpec};
 use crate::traffic::Whereabouts;
 use crate::way::Way;
-use crate::worst::{Fading, Worst};
+use crate::worst::{Fading, Moment, Worst};
 
 /// Judges scenes of one task. Keep one per thread: it owns its work space.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub struct RiskModel {
     /// Whether one that has settled in its lane may be moved along it instead of being steered.
     may_ride: bool,
     fading: Fading,
+    /// The moments of the looks, from now on.
+    moments: Vec<Moment>,
     forecast: Forecast,
     rehearsals: Rehearsals,
     /// For each action, the likely part of its cost.
@@ -131,17 +133,16 @@ impl RiskModel {
         let may_ride = pilot.has_raw_controls()
             && HEADING_GAIN * task.decision_time < LONGEST_HOLD
             && map.is_endless(&task.network);
+        let span = if spec.guesses.is_empty() { looks.span() } else { rehearsals.span(task) };
+        let fading = Fading::new(task, &spec, span);
         Ok(RiskModel {
             map,
             may_ride,
             pilot,
             looks,
             is_coarse,
-            fading: Fading::new(
-                task,
-                &spec,
-                if spec.guesses.is_empty() { looks.span() } else { rehearsals.span(task) },
-            ),
+            fading,
+            moments: (0..=looks.count()).map(|look| fading.at(looks.time(look))).collect(),
             forecast: Forecast::new(looks, &spec.habits),
             rehearsals,
             likely: Vec::with_capacity(actions),
@@ -320,6 +321,11 @@ impl RiskModel {
         let mut frame = self.task.frames;
         let mut step = 0;
         while frame < self.looks.frames && bound.is_worse_than(worst) {
+            // What is later weighs less, and a way out that can be carried out so far can be to its end.
+            let weight = self.moments[self.looks.until(frame)].weight;
+            if worst.is_beyond(weight) && backup.keeps_lane_from(step) {
+                return true;
+            }
             let progress = Progress { backup, step, home };
             if !self.pilot.command(&self.task, &mut ego, progress) {
                 return false;
@@ -414,22 +420,26 @@ impl RiskModel {
         self.look_at_others(&Pose::of_ego(ego), look, worst);
         if let Some(distance) = edge_distance(ego, &self.task.network) {
             let edge = self.spec.margin.boundary_proximity(distance);
-            worst.note(edge.cost, edge, Hazard::Boundary, self.looks.time(look), &self.fading);
+            worst.note(edge.cost, edge, Hazard::Boundary, self.moments[look]);
         }
     }
 
     /// Notes how close the ego is to other bodies at a look.
     #[inline]
     fn look_at_others(&self, ego: &Pose, look: usize, worst: &mut Worst) {
-        let close = self.forecast.worst_at(look, ego, &self.spec.margin);
+        let mut moment = self.moments[look];
+        let is_raw = self.pilot.has_raw_controls();
+        let stride = self.looks.stride_time();
+        // An overlap may have begun a little earlier.
+        let most = if is_raw { self.fading.at(moment.time - stride).weight } else { moment.weight };
+        let close = self.forecast.worst_at(look, ego, &self.spec.margin, worst, most);
         let Some((proximity, hazard)) = close.any else { return };
-        let mut time = self.looks.time(look);
-        if self.pilot.has_raw_controls() {
+        if is_raw {
             // Of two ways that end in the same car, weaving wins a few decimetres over the other in a decision.
             let ago = (-proximity.clearance).max(0.0) / CATCHING_UP;
-            time -= ago.min(self.looks.stride_time());
+            moment = self.fading.at(moment.time - ago.min(stride));
         }
-        worst.note(close.likely, proximity, hazard, time, &self.fading);
+        worst.note(close.likely, proximity, hazard, moment);
     }
 }
 

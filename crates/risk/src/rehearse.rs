@@ -226,7 +226,7 @@ impl View {
                 found.cost = 1.0;
             }
             if !ego.crashed {
-                worst.note(found.cost, found, hazard, time, fading);
+                worst.note(found.cost, found, hazard, fading.at(time));
             } else if closest.is_none_or(|(known, _)| found.clearance < known.clearance) {
                 closest = Some((found, hazard));
             }
@@ -244,7 +244,7 @@ impl View {
         if ego.crashed {
             let nobody = (Proximity { cost: 1.0, clearance: 0.0 }, Hazard::Boundary);
             let (found, hazard) = closest.unwrap_or(nobody);
-            worst.note(1.0, Proximity { cost: 1.0, ..found }, hazard, time, fading);
+            worst.note(1.0, Proximity { cost: 1.0, ..found }, hazard, fading.at(time));
         } else if let Some(distance) = edge_distance(ego, &task.network) {
             note(spec.margin.boundary_proximity(distance), Hazard::Boundary);
         }

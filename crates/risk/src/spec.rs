@@ -108,6 +108,14 @@ pub enum Backup {
     },
 }
 
+impl Backup {
+    /// Whether it only holds a speed from some decision on.
+    pub(crate) fn keeps_lane_from(&self, step: usize) -> bool {
+        let Backup::Meta(script) = self else { return false };
+        script.iter().skip(step).all(|meta| !matches!(meta, LaneLeft | LaneRight))
+    }
+}
+
 /// A number in a [`RiskSpec`] that makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutOfRange {

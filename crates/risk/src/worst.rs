@@ -31,6 +31,13 @@ pub(crate) struct Fading {
     fade: f64,
 }
 
+/// A time from now \[s\], and how much it weighs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) time: f64,
+    pub(crate) weight: f64,
+}
+
 impl Fading {
     /// That of a spec, up to a horizon \[s\].
     pub(crate) fn new(task: &Task, spec: &RiskSpec, horizon: f64) -> Fading {
@@ -38,10 +45,11 @@ impl Fading {
         Fading { decision, span: (horizon - decision).max(task.frame_time), fade: spec.fade }
     }
 
-    /// The weight of a moment \[s\]: 1 within the coming decision, least at the horizon.
+    /// A moment \[s\], which weighs 1 within the coming decision and least at the horizon.
     #[inline]
-    fn weight(&self, time: f64) -> f64 {
-        1.0 - self.fade * (time - self.decision).max(0.0) / self.span
+    pub(crate) fn at(&self, time: f64) -> Moment {
+        let weight = 1.0 - self.fade * (time - self.decision).max(0.0) / self.span;
+        Moment { time, weight }
     }
 }
 
@@ -59,10 +67,8 @@ impl Worst {
         likely: f64,
         proximity: Proximity,
         hazard: Hazard,
-        time: f64,
-        fading: &Fading,
+        Moment { time, weight }: Moment,
     ) {
-        let weight = fading.weight(time);
         self.likely = self.likely.max(likely * weight);
         let cost = proximity.cost * weight;
         if cost > self.cost {
@@ -75,6 +81,12 @@ impl Worst {
     #[inline]
     pub(crate) fn is_worse_than(&self, other: &Worst) -> bool {
         self.likely > other.likely || self.cost > other.cost
+    }
+
+    /// Whether nothing that weighs this much or less could make it worse.
+    #[inline]
+    pub(crate) fn is_beyond(&self, weight: f64) -> bool {
+        self.likely >= weight && self.cost >= weight
     }
 
     /// The better of both, in each way by itself: which way out is taken can wait until it is known
