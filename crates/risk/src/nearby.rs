@@ -6,7 +6,8 @@
 //!
 //! A car is too far away if the circles around both, each with its share of the margin, do not
 //! touch. How fast two bodies close in is at most the sum of what either velocity differs from a
-//! third one, and with the ego's present one for that the circles stay small.
+//! third one, and with the ego's present one for that the circles stay small. An ego that goes
+//! straight along its road need not mind those who are far enough to its side either.
 //!
 //! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the places
 //! where it was supposed to be, everybody is); tracks are found in their order; nothing is allocated
@@ -16,6 +17,7 @@ use cpss_highway::Task;
 use cpss_highway::action::Controls;
 use cpss_highway::lane::Shape;
 use cpss_highway::scene::Ego;
+use cpss_highway::vehicle::WIDTH;
 
 use crate::looks::Looks;
 use crate::proximity::{Margin, Pose};
@@ -26,6 +28,8 @@ use crate::traffic::Whereabouts;
 pub(crate) struct Nearby {
     /// Where the ego was, from which spots are measured \[m\].
     origin: [f64; 2],
+    /// The direction of its road, along which they are measured.
+    direction: [f64; 2],
     /// Its velocity then \[m/s\].
     velocity: [f64; 2],
     tracks: Counted,
@@ -45,7 +49,7 @@ pub(crate) struct Counted {
 /// A look: where an ego is supposed to be, and who may matter to it there.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Centre and radius of the places \[m\].
+    /// Centre and radius of the places, along the road and across \[m\].
     centre: [f32; 2],
     radius: f32,
     /// How large its circle is there at most \[m\].
@@ -58,10 +62,12 @@ struct Row {
 /// Eight poses in short: who is near an ego is found for all of them at once.
 #[derive(Clone, Copy, Debug)]
 struct Spots {
-    x: [f32; GROUP],
-    y: [f32; GROUP],
+    along: [f32; GROUP],
+    across: [f32; GROUP],
     /// How large the circle around it is \[m\].
     reach: [f32; GROUP],
+    /// How far to the side of it an ego along the road does not mind it \[m\].
+    side: [f32; GROUP],
     track: [u32; GROUP],
 }
 
@@ -101,6 +107,10 @@ impl Nearby {
         task: &Task,
     ) {
         self.origin = ego.body.position;
+        self.direction = match task.network.lane(ego.body.lane).shape {
+            Shape::Straight { direction, .. } => direction,
+            _ => [ego.body.cos, ego.body.sin],
+        };
         self.velocity = ego.body.velocity();
         self.tracks = tracks;
         self.rows.clear();
@@ -123,11 +133,13 @@ impl Nearby {
             }
             let place = self.place(pose);
             let reach = (fixed + self.size(pose, margin)) as f32;
+            let side = self.side(pose, margin) as f32;
             // Taken only if it is not too far away: else the next one is put there.
             let (group, slot) = (row.first + taken / GROUP, taken % GROUP);
             let spots = &mut self.spots[group];
-            [spots.x[slot], spots.y[slot]] = place;
-            (spots.reach[slot], spots.track[slot]) = (reach, track as u32);
+            [spots.along[slot], spots.across[slot]] = place;
+            (spots.reach[slot], spots.side[slot]) = (reach, side);
+            spots.track[slot] = track as u32;
             let is_far = is_beyond(place, row.centre, row.radius + row.room + reach);
             taken += usize::from(!is_far);
         }
@@ -154,12 +166,15 @@ impl Nearby {
         if room > row.room || is_beyond(place, row.centre, row.radius) {
             return (0..self.tracks.of(whereabouts)).for_each(see);
         }
+        // Beside an ego that goes any other way nothing is left out.
+        let is_along = [ego.cos, ego.sin] == self.direction;
+        let least_side = if is_along { 0.0 } else { f32::INFINITY };
         let count = row.spots.of(whereabouts);
         let groups = &self.spots[row.first..row.first + count.div_ceil(GROUP)];
         for (group, spots) in groups.iter().enumerate() {
             let used = GROUP.min(count - group * GROUP);
-            // One bit each: to go through the bits that are set takes fewer guesses at what comes next.
-            let mut near = spots.near(place, room) & ((1 << used) - 1);
+            // To go through the bits that are set takes fewer guesses at what comes next.
+            let mut near = spots.near(place, room, least_side) & ((1 << used) - 1);
             while near != 0 {
                 see(spots.track[near.trailing_zeros() as usize] as usize);
                 near &= near - 1;
@@ -167,11 +182,24 @@ impl Nearby {
         }
     }
 
-    /// Where a body is \[m\], from the origin.
+    /// Where a body is \[m\], from the origin: along the road and across.
     #[inline]
     fn place(&self, pose: &Pose) -> [f32; 2] {
-        let [x, y] = pose.position;
-        [(x - self.origin[0]) as f32, (y - self.origin[1]) as f32]
+        let [dx, dy] = [pose.position[0] - self.origin[0], pose.position[1] - self.origin[1]];
+        let [cos, sin] = self.direction;
+        [(cos * dx + sin * dy) as f32, (cos * dy - sin * dx) as f32]
+    }
+
+    /// How far to the side of a body an ego that goes along the road does not mind it \[m\].
+    #[inline]
+    fn side(&self, pose: &Pose, margin: &Margin) -> f64 {
+        let [cos, sin] = self.direction;
+        let turned =
+            [cos * pose.cos + sin * pose.sin, cos * pose.sin - sin * pose.cos].map(f64::abs);
+        let [half_length, half_width] = pose.half_size;
+        let touch = WIDTH / 2.0 + half_length * turned[1] + half_width * turned[0];
+        let closing = pose.speed.abs() * turned[1];
+        touch + margin.across + margin.closing_time * closing + ROUNDING
     }
 
     /// How large the circle around a body is \[m\], but for what is the same for all.
@@ -216,7 +244,7 @@ impl Row {
         let gains = (speed - slowest).max(fastest - speed) + TURNING;
         let size = (body.length + body.width) / 2.0 + margin.closing_time * gains;
         Row {
-            centre: [(ahead * body.cos) as f32, (ahead * body.sin) as f32],
+            centre: [ahead as f32, 0.0],
             radius: radius as f32,
             room: size as f32,
             first: 0,
@@ -228,18 +256,21 @@ impl Row {
 impl Spots {
     /// A group without anybody.
     const NOWHERE: Spots = Spots {
-        x: [f32::INFINITY; GROUP],
-        y: [0.0; GROUP],
+        along: [f32::INFINITY; GROUP],
+        across: [0.0; GROUP],
         reach: [0.0; GROUP],
+        side: [0.0; GROUP],
         track: [0; GROUP],
     };
 
-    /// Which of the group are near enough to an ego to be looked at closely. Those that cannot be
-    /// told, for a NaN, are.
+    /// Which of the group are near enough to an ego to be looked at closely, one bit each. Those that
+    /// cannot be told, for a NaN, are.
     #[inline]
-    fn near(&self, place: [f32; 2], room: f32) -> u32 {
+    fn near(&self, place: [f32; 2], room: f32, least_side: f32) -> u32 {
         let near: [bool; GROUP] = std::array::from_fn(|slot| {
-            !is_beyond([self.x[slot], self.y[slot]], place, self.reach[slot] + room)
+            let spot = [self.along[slot], self.across[slot]];
+            let is_beside = (spot[1] - place[1]).abs() > self.side[slot] + least_side;
+            !(is_beyond(spot, place, self.reach[slot] + room) | is_beside)
         });
         near.iter().rev().fold(0, |bits, near| bits << 1 | u32::from(*near))
     }
