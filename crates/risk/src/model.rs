@@ -58,6 +58,8 @@ pub struct RiskModel {
     spec: RiskSpec,
     map: Roadmap,
     pilot: Pilot,
+    /// The spec's ways out, without those for other kinds of controls.
+    backups: Vec<Backup>,
     looks: Looks,
     /// Whether an escaping ego may be driven in steps longer than a frame.
     is_coarse: bool,
@@ -138,6 +140,7 @@ impl RiskModel {
         Ok(RiskModel {
             map,
             may_ride,
+            backups: spec.backups.iter().copied().filter(|backup| pilot.knows(backup)).collect(),
             pilot,
             looks,
             is_coarse,
@@ -292,14 +295,14 @@ impl RiskModel {
         self.drive(&mut ego, 0..self.task.frames, &Worst::CERTAIN, &mut now);
         let mut best: Option<Worst> = None;
         let first = *likeliest;
-        let places = 0..self.spec.backups.len();
-        for place in std::iter::once(first).chain(places.filter(|place| *place != first)) {
+        let others = (0..self.backups.len()).filter(|place| *place != first);
+        for place in std::iter::once(first).chain(others).take(self.backups.len()) {
             if now.likely >= 1.0 {
                 break;
             }
             let bound = best.unwrap_or(Worst::BEYOND);
             let mut after = now;
-            if !self.escape(&ego, self.spec.backups[place], &bound, &mut after) {
+            if !self.escape(&ego, self.backups[place], &bound, &mut after) {
                 continue;
             }
             let found = bound.or_better(&after);

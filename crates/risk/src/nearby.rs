@@ -133,15 +133,16 @@ impl Nearby {
             }
             let place = self.place(pose);
             let reach = (fixed + self.size(pose, margin)) as f32;
+            if is_beyond(place, row.centre, row.radius + row.room + reach) {
+                continue;
+            }
             let side = self.side(pose, margin) as f32;
-            // Taken only if it is not too far away: else the next one is put there.
-            let (group, slot) = (row.first + taken / GROUP, taken % GROUP);
-            let spots = &mut self.spots[group];
+            let spots = &mut self.spots[row.first + taken / GROUP];
+            let slot = taken % GROUP;
             [spots.along[slot], spots.across[slot]] = place;
             (spots.reach[slot], spots.side[slot]) = (reach, side);
             spots.track[slot] = track as u32;
-            let is_far = is_beyond(place, row.centre, row.radius + row.room + reach);
-            taken += usize::from(!is_far);
+            taken += 1;
         }
         row.spots.all = taken;
         if self.tracks.always == self.tracks.all {

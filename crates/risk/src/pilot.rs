@@ -159,6 +159,11 @@ impl Pilot {
         Pilot { helm: Helm::new(task, ego) }
     }
 
+    /// Whether a backup is meant for the task's kind of controls.
+    pub(crate) fn knows(&self, backup: &Backup) -> bool {
+        matches!(backup, Backup::Meta(_)) != self.has_raw_controls()
+    }
+
     /// Gives the ego its orders for the next decision of a backup. Returns whether it can be carried out.
     pub(crate) fn command(&self, task: &Task, ego: &mut Vehicle, progress: Progress) -> bool {
         match (progress.backup, &task.controls) {

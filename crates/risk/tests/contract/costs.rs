@@ -263,6 +263,18 @@ fn an_ego_with_raw_controls_has_ways_out_on_any_road() {
 }
 
 #[test]
+fn without_a_way_out_for_its_controls_only_the_coming_decision_is_known() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    let steer = Backup::Steer { sides: [0, 0], after: 0.0, brakes: false };
+    let spec = RiskSpec { backups: vec![steer], ..stage.model.spec().clone() };
+    stage.model = RiskModel::new(&stage.task, spec).unwrap();
+    stage.add(60.0, 0.0, 0.0, 5.0);
+    assert_eq!(stage.costs(), [0.0; 5], "it is more than a decision away");
+    stage.add(12.0, 0.0, 0.0, 0.0);
+    assert_eq!(stage.costs()[IDLE], 1.0);
+}
+
+#[test]
 fn a_scene_without_an_ego_costs_one_throughout() {
     let mut stage = Stage::new(TaskId::HighwayV0);
     stage.scene = Scene::default();
