@@ -283,3 +283,97 @@ fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> b
     let (dx, dy) = (x - other_x, y - other_y);
     dx * dx + dy * dy > distance * distance
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpss_highway::{Scene, TaskId, World};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    const MARGIN: Margin = Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 };
+
+    /// Ahead, right, turned by, speed, length, width.
+    fn poses(ahead: f64) -> impl Strategy<Value = Vec<Pose>> {
+        let turned = prop_oneof![Just(0.0), -0.3..0.3, -3.2..3.2];
+        let pose = (-ahead..ahead, -14.0..14.0, turned, -10.0..40.0, 1.0..15.0, 1.0..4.0);
+        let pose = pose.prop_map(
+            |(x, y, heading, speed, length, width): (f64, f64, f64, f64, f64, f64)| {
+                let (sin, cos) = heading.sin_cos();
+                Pose { position: [x, y], cos, sin, speed, half_size: [length / 2.0, width / 2.0] }
+            },
+        );
+        prop::collection::vec(pose, 0..40)
+    }
+
+    /// The poses of tracks at the first look, around an ego that starts at the origin.
+    fn nearby(id: TaskId, poses: &[Pose], always: usize) -> Nearby {
+        let task = Task::with_defaults(id);
+        let mut scene = Scene::default();
+        scene.observe(&World::new(Arc::clone(&task), 1));
+        let mut ego = scene.ego.unwrap();
+        ego.body.position = [0.0, 0.0];
+        let looks = Looks::new(&task, 1.0, 1.0, false);
+        let mut nearby = Nearby::new(looks);
+        let tracks = Counted { always, all: poses.len() };
+        nearby.note(poses, tracks, &ego, &MARGIN, looks, &task);
+        nearby
+    }
+
+    fn found(nearby: &Nearby, ego: &Pose, whereabouts: Whereabouts) -> Vec<usize> {
+        let mut found = Vec::new();
+        nearby.each(1, ego, &MARGIN, whereabouts, |track| found.push(track));
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn whoever_costs_an_ego_anything_is_found(
+            id in prop_oneof![Just(TaskId::HighwayV0), Just(TaskId::RacetrackV0)],
+            tracks in poses(60.0),
+            egos in poses(50.0),
+            share in 0.0..=1.0_f64,
+        ) {
+            let always = (share * tracks.len() as f64) as usize;
+            let nearby = nearby(id, &tracks, always);
+            for ego in &egos {
+                // Its own size is not up to it.
+                let ego = Pose { half_size: [2.5, 1.0], ..*ego };
+                for (whereabouts, count) in
+                    [(Whereabouts::OnItsLane, always), (Whereabouts::Gone, tracks.len())]
+                {
+                    let found = found(&nearby, &ego, whereabouts);
+                    prop_assert!(found.is_sorted() && found.iter().all(|track| *track < count));
+                    for (track, pose) in tracks[..count].iter().enumerate() {
+                        let costs = MARGIN.proximity(&ego, pose).cost > 0.0;
+                        prop_assert!(!costs || found.contains(&track), "{track} {found:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn those_too_far_away_or_beside_an_ego_along_its_road_are_not() {
+        let car = |x: f64, y: f64| Pose {
+            position: [x, y],
+            cos: 1.0,
+            sin: 0.0,
+            speed: 25.0,
+            half_size: [2.5, 1.0],
+        };
+        let tracks = [car(35.0, 0.0), car(28.0, 4.0), car(90.0, 0.0), car(25.0, 8.0)];
+        let nearby = nearby(TaskId::HighwayV0, &tracks, 4);
+        assert_eq!(found(&nearby, &car(28.0, 0.0), Whereabouts::OnItsLane), [0]);
+        let turned = Pose { cos: 0.1_f64.cos(), sin: 0.1_f64.sin(), ..car(28.0, 0.0) };
+        assert_eq!(
+            found(&nearby, &turned, Whereabouts::OnItsLane),
+            [0, 1, 3],
+            "a turned one looks"
+        );
+        let elsewhere = car(-70.0, 0.0);
+        assert_eq!(found(&nearby, &elsewhere, Whereabouts::OnItsLane), [0, 1, 2, 3]);
+    }
+}
