@@ -14,7 +14,7 @@
 //! side by side, because an ego is compared with one row at a time; nothing is allocated once the
 //! busiest scene has been seen.
 //!
-//! **Absent on purpose:** reactions to what the ego might do, and lane changes without a reason.
+//! **Absent on purpose:** other reactions to what the ego might do, and lane changes without a reason.
 
 use cpss_highway::road::Network;
 use cpss_highway::scene::{Body, Ego};
@@ -104,7 +104,8 @@ const SAME_WAY: f64 = 0.7;
 const CLOSE_BY: f64 = 15.0;
 /// How soon a driver may think of changing lane \[s\].
 const SECOND_THOUGHT: f64 = 0.7;
-/// When the ego has left its lane, a driver may think of moving there \[s\].
+/// When the ego has left its lane, a driver may think of moving there \[s\]. Its track begins to move at once:
+/// between a little too early and in time lies all that it may do.
 const ONCE_GONE: [f64; 2] = [0.7, 1.4];
 /// Distance beyond which an unannounced lane change leaves time to react \[m\].
 const SIDE_STEP_REACH: f64 = 45.0;
@@ -409,8 +410,7 @@ pub(crate) fn distance(a: &Body, b: &Body) -> f64 {
     length([a.position[0] - b.position[0], a.position[1] - b.position[1]])
 }
 
-/// Length of a vector. Roads are not so long that the squares would overflow, which is all that `f64::hypot` is
-/// slower for.
+/// Length of a vector, for lengths that are nowhere near the ends of what a number can hold.
 #[inline]
 fn length([x, y]: [f64; 2]) -> f64 {
     (x * x + y * y).sqrt()

@@ -58,7 +58,7 @@ pub struct RiskModel {
     spec: RiskSpec,
     map: Roadmap,
     pilot: Pilot,
-    /// The spec's ways out, without those for other kinds of controls.
+    /// The spec's ways out, without those that the task's controls could not command.
     backups: Vec<Backup>,
     looks: Looks,
     /// Whether an escaping ego may be driven in steps longer than a frame.
@@ -140,7 +140,12 @@ impl RiskModel {
         Ok(RiskModel {
             map,
             may_ride,
-            backups: spec.backups.iter().copied().filter(|backup| pilot.knows(backup)).collect(),
+            backups: spec
+                .backups
+                .iter()
+                .copied()
+                .filter(|backup| pilot.knows(task, backup))
+                .collect(),
             pilot,
             looks,
             is_coarse,
@@ -289,7 +294,9 @@ impl RiskModel {
 
     /// The cost of an ego that has its orders, among others on their tracks.
     fn judge_among_tracks(&mut self, mut ego: Vehicle, likeliest: &mut usize) -> Worst {
-        let leaves = ego.target_lane != ego.lane;
+        // With raw controls it may steer anywhere. A lane goes on across a joint of two roads.
+        let place = |lane| self.task.network.lane_offset(lane);
+        let leaves = ego.driver == Driver::Raw || place(ego.target_lane) != place(ego.lane);
         self.forecast.suppose(if leaves { Whereabouts::Gone } else { Whereabouts::OnItsLane });
         let mut now = Worst::NONE;
         self.drive(&mut ego, 0..self.task.frames, &Worst::CERTAIN, &mut now);
@@ -324,7 +331,7 @@ impl RiskModel {
         let mut frame = self.task.frames;
         let mut step = 0;
         while frame < self.looks.frames && bound.is_worse_than(worst) {
-            // What is later weighs less, and a way out that can be carried out so far can be to its end.
+            // What is later weighs less, and from here on nothing can keep it from being carried out.
             let weight = self.moments[self.looks.until(frame)].weight;
             if worst.is_beyond(weight) && backup.keeps_lane_from(step) {
                 return true;

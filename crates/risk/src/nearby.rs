@@ -124,7 +124,8 @@ impl Nearby {
     }
 
     fn note_row(&mut self, row: &mut Row, poses: &[Pose], margin: &Margin) {
-        let fixed = margin.along.max(margin.across) + ROUNDING;
+        // On a slanting axis the margin is a little of both.
+        let fixed = margin.along + margin.across + ROUNDING;
         self.spots.resize(row.first + poses.len().div_ceil(GROUP), Spots::NOWHERE);
         let mut taken = 0;
         for (track, pose) in poses.iter().enumerate() {
@@ -164,7 +165,9 @@ impl Nearby {
         let Some(row) = self.rows.get(look - 1) else { return };
         let place = self.place(ego);
         let room = self.size(ego, margin) as f32;
-        if room > row.room || is_beyond(place, row.centre, row.radius) {
+        // Not so for a NaN either.
+        let is_as_supposed = room <= row.room && is_within(place, row.centre, row.radius);
+        if !is_as_supposed {
             return (0..self.tracks.of(whereabouts)).for_each(see);
         }
         // Beside an ego that goes any other way nothing is left out.
@@ -241,7 +244,7 @@ impl Row {
             }
         };
         let ahead = (slowest + fastest) / 2.0 * time;
-        let radius = (fastest - slowest) / 2.0 * time + SIDEWAYS;
+        let radius = ((fastest - slowest) / 2.0 * time + SIDEWAYS).max(0.0);
         let gains = (speed - slowest).max(fastest - speed) + TURNING;
         let size = (body.length + body.width) / 2.0 + margin.closing_time * gains;
         Row {
@@ -277,6 +280,13 @@ impl Spots {
     }
 }
 
+/// Whether two places are no further apart than a distance \[m\]; not if that cannot be told.
+#[inline]
+fn is_within([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> bool {
+    let (dx, dy) = (x - other_x, y - other_y);
+    dx * dx + dy * dy <= distance * distance
+}
+
 /// Whether two places are further apart than a distance \[m\]; not if that cannot be told.
 #[inline]
 fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> bool {
@@ -293,6 +303,13 @@ mod tests {
 
     const MARGIN: Margin = Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 };
 
+    fn margins() -> impl Strategy<Value = Margin> {
+        let any = (0.1..15.0, 0.1..15.0, 0.0..1.0).prop_map(|(along, across, closing_time)| {
+            Margin { along, across, closing_time, boundary: 1.0 }
+        });
+        prop_oneof![Just(MARGIN), any]
+    }
+
     /// Ahead, right, turned by, speed, length, width.
     fn poses(ahead: f64) -> impl Strategy<Value = Vec<Pose>> {
         let turned = prop_oneof![Just(0.0), -0.3..0.3, -3.2..3.2];
@@ -306,23 +323,29 @@ mod tests {
         prop::collection::vec(pose, 0..40)
     }
 
-    /// The poses of tracks at the first look, around an ego that starts at the origin.
-    fn nearby(id: TaskId, poses: &[Pose], always: usize) -> Nearby {
+    /// The same poses at each of three looks, around an ego that starts at the origin.
+    fn nearby(id: TaskId, poses: &[Pose], always: usize, margin: &Margin) -> Nearby {
         let task = Task::with_defaults(id);
         let mut scene = Scene::default();
         scene.observe(&World::new(Arc::clone(&task), 1));
         let mut ego = scene.ego.unwrap();
         ego.body.position = [0.0, 0.0];
-        let looks = Looks::new(&task, 1.0, 1.0, false);
+        let looks = Looks::new(&task, 3.0, 1.0, false);
         let mut nearby = Nearby::new(looks);
         let tracks = Counted { always, all: poses.len() };
-        nearby.note(poses, tracks, &ego, &MARGIN, looks, &task);
+        nearby.note(&poses.repeat(looks.count()), tracks, &ego, margin, looks, &task);
         nearby
     }
 
-    fn found(nearby: &Nearby, ego: &Pose, whereabouts: Whereabouts) -> Vec<usize> {
+    fn found(
+        nearby: &Nearby,
+        look: usize,
+        ego: &Pose,
+        margin: &Margin,
+        whereabouts: Whereabouts,
+    ) -> Vec<usize> {
         let mut found = Vec::new();
-        nearby.each(1, ego, &MARGIN, whereabouts, |track| found.push(track));
+        nearby.each(look, ego, margin, whereabouts, |track| found.push(track));
         found
     }
 
@@ -335,19 +358,20 @@ mod tests {
             tracks in poses(60.0),
             egos in poses(50.0),
             share in 0.0..=1.0_f64,
+            margin in margins(),
         ) {
             let always = (share * tracks.len() as f64) as usize;
-            let nearby = nearby(id, &tracks, always);
-            for ego in &egos {
+            let nearby = nearby(id, &tracks, always, &margin);
+            for (place, ego) in egos.iter().enumerate() {
                 // Its own size is not up to it.
                 let ego = Pose { half_size: [2.5, 1.0], ..*ego };
                 for (whereabouts, count) in
                     [(Whereabouts::OnItsLane, always), (Whereabouts::Gone, tracks.len())]
                 {
-                    let found = found(&nearby, &ego, whereabouts);
+                    let found = found(&nearby, 1 + place % 3, &ego, &margin, whereabouts);
                     prop_assert!(found.is_sorted() && found.iter().all(|track| *track < count));
                     for (track, pose) in tracks[..count].iter().enumerate() {
-                        let costs = MARGIN.proximity(&ego, pose).cost > 0.0;
+                        let costs = margin.proximity(&ego, pose).cost > 0.0;
                         prop_assert!(!costs || found.contains(&track), "{track} {found:?}");
                     }
                 }
@@ -365,15 +389,12 @@ mod tests {
             half_size: [2.5, 1.0],
         };
         let tracks = [car(35.0, 0.0), car(28.0, 4.0), car(90.0, 0.0), car(25.0, 8.0)];
-        let nearby = nearby(TaskId::HighwayV0, &tracks, 4);
-        assert_eq!(found(&nearby, &car(28.0, 0.0), Whereabouts::OnItsLane), [0]);
+        let nearby = nearby(TaskId::HighwayV0, &tracks, 4, &MARGIN);
+        let found = |ego: &Pose| found(&nearby, 1, ego, &MARGIN, Whereabouts::OnItsLane);
+        assert_eq!(found(&car(28.0, 0.0)), [0]);
         let turned = Pose { cos: 0.1_f64.cos(), sin: 0.1_f64.sin(), ..car(28.0, 0.0) };
-        assert_eq!(
-            found(&nearby, &turned, Whereabouts::OnItsLane),
-            [0, 1, 3],
-            "a turned one looks"
-        );
-        let elsewhere = car(-70.0, 0.0);
-        assert_eq!(found(&nearby, &elsewhere, Whereabouts::OnItsLane), [0, 1, 2, 3]);
+        assert_eq!(found(&turned), [0, 1, 3], "a turned one looks to its sides");
+        assert_eq!(found(&car(-70.0, 0.0)), [0, 1, 2, 3], "and one that is elsewhere at everybody");
+        assert_eq!(found(&car(f64::NAN, 0.0)), [0, 1, 2, 3]);
     }
 }

@@ -159,9 +159,15 @@ impl Pilot {
         Pilot { helm: Helm::new(task, ego) }
     }
 
-    /// Whether a backup is meant for the task's kind of controls.
-    pub(crate) fn knows(&self, backup: &Backup) -> bool {
-        matches!(backup, Backup::Meta(_)) != self.has_raw_controls()
+    /// Whether a backup asks only for what the task's controls have.
+    pub(crate) fn knows(&self, task: &Task, backup: &Backup) -> bool {
+        match (backup, &task.controls) {
+            (Backup::Meta(script), Controls::Meta { actions, .. }) => {
+                script.iter().all(|meta| actions.contains(meta))
+            }
+            (Backup::Meta(_), _) => false,
+            _ => self.has_raw_controls(),
+        }
     }
 
     /// Gives the ego its orders for the next decision of a backup. Returns whether it can be carried out.

@@ -90,7 +90,7 @@ impl Margin {
             velocity[1],
             ew + ol * abs_sin + ow * abs_cos,
         );
-        if across.is_enough() {
+        if across.is_enough() && !along.is_senseless() {
             return Proximity { cost: 0.0, clearance: across.gap };
         }
         let mut best = Widest { ratio: f64::NEG_INFINITY, clearance: f64::NEG_INFINITY };
@@ -163,6 +163,12 @@ impl Gap {
     fn new(margin: f64, closing_time: f64, distance: f64, velocity: f64, touch: f64) -> Gap {
         let closing = if distance < 0.0 { velocity } else { -velocity };
         Gap { gap: distance.abs() - touch, margin: margin + closing_time * closing.max(0.0) }
+    }
+
+    /// Whether a NaN is in it.
+    #[inline]
+    fn is_senseless(&self) -> bool {
+        self.gap.is_nan() || self.margin.is_nan()
     }
 
     /// Whether it makes the whole cost nothing. Not if that cannot be told, for a NaN.
@@ -260,6 +266,8 @@ mod tests {
         for bad in [car(f64::NAN, 0.0, 0.0, 20.0), car(9.0, 9.0, f64::NAN, 20.0)] {
             assert_eq!(cost(bad), 1.0);
         }
+        let ego = Pose { half_size: [f64::NAN, 1.0], ..car(0.0, 0.0, 0.0, 20.0) };
+        assert_eq!(MARGIN.proximity(&ego, &car(0.0, 10.0, 0.0, 20.0)).cost, 1.0);
         assert_eq!(MARGIN.boundary_proximity(f64::NAN).cost, 1.0);
     }
 

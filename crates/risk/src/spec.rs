@@ -109,10 +109,12 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Whether it only holds a speed from some decision on.
+    /// Whether it is known to change no lane from some decision on.
     pub(crate) fn keeps_lane_from(&self, step: usize) -> bool {
         let Backup::Meta(script) = self else { return false };
-        script.iter().skip(step).all(|meta| !matches!(meta, LaneLeft | LaneRight))
+        // The last order is given over and over.
+        let rest = &script[step.min(script.len() - 1)..];
+        rest.iter().all(|meta| !matches!(meta, LaneLeft | LaneRight))
     }
 }
 
@@ -343,6 +345,14 @@ mod tests {
         assert!((at_stake(0.45, 0.4) - 0.25).abs() < 1e-12, "and half of it");
         assert_eq!(at_stake(0.9, 0.45), 0.9, "never more than the cost");
         assert!((at_stake(0.9, 0.6) - 0.3).abs() < 1e-12, "what is likely is not stretched");
+    }
+
+    #[test]
+    fn a_backup_keeps_its_lane_after_its_last_lane_change() {
+        assert!(BRAKE.keeps_lane_from(0) && LEFT.keeps_lane_from(1) && LEFT.keeps_lane_from(9));
+        assert!(!LEFT.keeps_lane_from(0) && !BRAKE_THEN_LEFT.keeps_lane_from(1));
+        let drifting = Backup::Meta([Slower, Slower, Slower, Slower, LaneLeft]);
+        assert!(!drifting.keeps_lane_from(9) && !KEEP_LANE.keeps_lane_from(0));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! [`Flow::temptation`] asks whether a driver is about to change lane.
 //!
 //! **Invariants:** only poses, speeds and lanes enter; nobody reacts to what the ego might do, only
-//! to where it is; nothing is allocated once the busiest scene has been seen.
+//! to where it is, or to its having gone; nothing is allocated once the busiest scene has been seen.
 //!
 //! **Absent on purpose:** what becomes of a lane change once it is made. The car's own track is
 //! `forecast`'s business, and nobody makes room for it here.

@@ -3,6 +3,7 @@
 use crate::stage::{FASTER, IDLE, LEFT, RIGHT, SLOWER, Stage};
 use std::sync::Arc;
 
+use cpss_highway::action::Meta;
 use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_risk::{Backup, Hazard, RiskModel, RiskSpec};
@@ -272,6 +273,25 @@ fn without_a_way_out_for_its_controls_only_the_coming_decision_is_known() {
     assert_eq!(stage.costs(), [0.0; 5], "it is more than a decision away");
     stage.add(12.0, 0.0, 0.0, 0.0);
     assert_eq!(stage.costs()[IDLE], 1.0);
+}
+
+#[test]
+fn a_way_out_that_needs_an_order_the_task_lacks_is_none() {
+    // Three actions: left, idle, right. Every shipped way out brakes sooner or later.
+    let action = serde_json::json!({"type": "DiscreteMetaAction", "longitudinal": false});
+    let config = serde_json::json!({"vehicles_count": 0, "action": action});
+    let task = Task::new(TaskId::HighwayV0, &config).unwrap();
+    let mut scene = Scene::default();
+    scene.observe(&World::new(Arc::clone(&task), 1));
+    let ego = scene.ego.unwrap().body;
+    // It is reached in two seconds: by then it could be passed, but not behind it be braked.
+    let place = [ego.position[0] + 40.0, ego.position[1]];
+    scene.others.push(Body::new(&task.network, place, 0.0, 5.0, [5.0, 2.0]));
+    let spec = RiskSpec::for_task(task.id);
+    let hold = RiskSpec { backups: vec![Backup::Meta([Meta::Idle; 5])], ..spec.clone() };
+    let idle = |spec: RiskSpec| RiskModel::new(&task, spec).unwrap().assess(&scene).costs[1];
+    assert!(idle(hold) > 0.5, "held on to, it ends in that car");
+    assert_eq!(idle(spec), 0.0, "only the coming decision is known");
 }
 
 #[test]
