@@ -412,6 +412,6 @@ pub(crate) fn distance(a: &Body, b: &Body) -> f64 {
 
 /// Length of a vector, for lengths that are nowhere near the ends of what a number can hold.
 #[inline]
-fn length([x, y]: [f64; 2]) -> f64 {
+pub(crate) fn length([x, y]: [f64; 2]) -> f64 {
     (x * x + y * y).sqrt()
 }

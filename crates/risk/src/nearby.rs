@@ -5,7 +5,8 @@
 //! look only those that an ego could come near to by then.
 //!
 //! A car is too far away if the circles around both, each with its share of the margin, do not
-//! touch. How fast two bodies close in is at most the sum of what either velocity differs from a
+//! touch: if neither of the ego's own axes shows enough, the centres are no further apart than the
+//! diagonal of what is wanted along both. How fast two bodies close in is at most the sum of what either velocity differs from a
 //! third one, and with the ego's present one for that the circles stay small. An ego that goes
 //! straight along its road need not mind those who are far enough to its side either.
 //!
@@ -19,6 +20,7 @@ use cpss_highway::lane::Shape;
 use cpss_highway::scene::Ego;
 use cpss_highway::vehicle::WIDTH;
 
+use crate::forecast::length;
 use crate::looks::Looks;
 use crate::proximity::{Margin, Pose};
 use crate::traffic::Whereabouts;
@@ -77,6 +79,8 @@ const GROUP: usize = 8;
 const ROUNDING: f64 = 0.01;
 /// Tracks for which there is room from the start.
 pub(crate) const USUAL_TRACKS: usize = 128;
+/// Half the diagonal of an ego, or a little more \[m\].
+const EGO_SIZE: f64 = 2.7;
 /// How far to the side an ego is supposed to get within the horizon \[m\].
 const SIDEWAYS: f64 = 9.0;
 /// Which share of its way an ego gets on along the road, that changes lane or not.
@@ -124,8 +128,7 @@ impl Nearby {
     }
 
     fn note_row(&mut self, row: &mut Row, poses: &[Pose], margin: &Margin) {
-        // On a slanting axis the margin is a little of both.
-        let fixed = margin.along + margin.across + ROUNDING;
+        let fixed = length([margin.along, margin.across]) + ROUNDING;
         self.spots.resize(row.first + poses.len().div_ceil(GROUP), Spots::NOWHERE);
         let mut taken = 0;
         for (track, pose) in poses.iter().enumerate() {
@@ -133,7 +136,9 @@ impl Nearby {
                 row.spots.always = taken;
             }
             let place = self.place(pose);
-            let reach = (fixed + self.size(pose, margin)) as f32;
+            // However it is turned, a rectangle takes no more room along two axes than this.
+            let size = pose.half_size[0] + pose.half_size[1];
+            let reach = (fixed + size + margin.closing_time * self.change(pose)) as f32;
             if is_beyond(place, row.centre, row.radius + row.room + reach) {
                 continue;
             }
@@ -164,7 +169,7 @@ impl Nearby {
     ) {
         let Some(row) = self.rows.get(look - 1) else { return };
         let place = self.place(ego);
-        let room = self.size(ego, margin) as f32;
+        let room = (EGO_SIZE + margin.closing_time * self.change(ego)) as f32;
         // Not so for a NaN either.
         let is_as_supposed = room <= row.room && is_within(place, row.centre, row.radius);
         if !is_as_supposed {
@@ -206,14 +211,11 @@ impl Nearby {
         touch + margin.across + margin.closing_time * closing + ROUNDING
     }
 
-    /// How large the circle around a body is \[m\], but for what is the same for all.
+    /// By how much a velocity differs from the ego's present one \[m/s\], or a little more.
     #[inline]
-    fn size(&self, pose: &Pose, margin: &Margin) -> f64 {
-        let [half_length, half_width] = pose.half_size;
+    fn change(&self, pose: &Pose) -> f64 {
         let [vx, vy] = [pose.speed * pose.cos, pose.speed * pose.sin];
-        // The sum of both differences is a little more than the length of the difference.
-        let differs = (vx - self.velocity[0]).abs() + (vy - self.velocity[1]).abs();
-        half_length + half_width + margin.closing_time * differs
+        (vx - self.velocity[0]).abs() + (vy - self.velocity[1]).abs()
     }
 }
 
@@ -246,11 +248,11 @@ impl Row {
         let ahead = (slowest + fastest) / 2.0 * time;
         let radius = ((fastest - slowest) / 2.0 * time + SIDEWAYS).max(0.0);
         let gains = (speed - slowest).max(fastest - speed) + TURNING;
-        let size = (body.length + body.width) / 2.0 + margin.closing_time * gains;
+        let room = EGO_SIZE + margin.closing_time * gains;
         Row {
             centre: [ahead as f32, 0.0],
             radius: radius as f32,
-            room: size as f32,
+            room: room as f32,
             first: 0,
             spots: Counted::default(),
         }
@@ -297,6 +299,7 @@ fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cpss_highway::vehicle::LENGTH;
     use cpss_highway::{Scene, TaskId, World};
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -377,6 +380,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_ego_is_no_larger_than_it_is_taken_for() {
+        assert!(length([LENGTH / 2.0, WIDTH / 2.0]) < EGO_SIZE);
     }
 
     #[test]
