@@ -46,7 +46,7 @@ pub struct Options {
     pub episodes: u64,
     /// Seed of the first episode; the others count up. Below 1000000 are training seeds, from
     /// there on tuning seeds, from 2000000 on reporting seeds,
-    /// of which the tables' own begin at 6000000
+    /// of which the tables' own begin at 7000000
     #[arg(long, default_value_t = 1_000_000)]
     pub seed: u64,
     /// Shield settings as a .toml file, instead of the task's own

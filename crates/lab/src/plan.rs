@@ -22,7 +22,7 @@ use crate::policy::{
 use crate::regime::{BUILTIN, Regime, RegimeSpec};
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
-pub const FIRST_REPORTING_SEED: u64 = 6_000_000;
+pub const FIRST_REPORTING_SEED: u64 = 7_000_000;
 
 /// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
 /// episodes of a smaller one again.

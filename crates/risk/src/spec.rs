@@ -211,9 +211,9 @@ impl RiskSpec {
             TaskId::IntersectionV0 | TaskId::IntersectionV2 => RiskSpec {
                 horizon: 10.0,
                 sample_time: 0.2,
-                fade: 0.75,
-                // Drivers who see each other coming pass closely.
-                margin: Margin { along: 1.0, across: 0.3, closing_time: 0.12, ..spec.margin },
+                fade: 0.82,
+                // Drivers who see each other coming pass closely, and stop half a metre apart.
+                margin: Margin { along: 0.6, across: 0.2, closing_time: 0.12, ..spec.margin },
                 // Cars appear at 8 m/s, give or take one, want 10 once they have waited, and drivers look
                 // about twice a second.
                 guesses: [(6.0, 0), (7.0, 2), (8.0, 4), (9.0, 6), (10.0, 1), (8.0, 3), (9.0, 5)]
