@@ -15,10 +15,10 @@
 //! What takes an unlikely habit of another driver weighs less
 //! ([`Habits::unlikely`](crate::Habits::unlikely)), and counts only as far as it can be **avoided**:
 //! by how much an action is worse than the best one, as a share of what could be lost or saved at
-//! all. A sudden braking that would end badly whatever the ego does is no
-//! reason to refuse any action, nor to prefer one; but where much cannot be avoided any more, the
-//! little that can counts the more. What is likely counts in full, avoidable or not, so that a scene
-//! without a way out says so.
+//! all. A sudden braking that would end badly whatever the ego does is no reason to refuse any
+//! action, nor to prefer one; but where much cannot be avoided any more, the little that can counts
+//! the more. What is likely counts in full, avoidable or not, so that a scene without a way out says
+//! so.
 //!
 //! **Invariants:** every cost is in [0, 1] and never NaN; an action that leads into a likely overlap
 //! in the coming decision costs 1, weighed if it is only expected; a scene without an ego, or with a number in it that is

@@ -6,9 +6,10 @@
 //!
 //! A car is too far away if the circles around both, each with its share of the margin, do not
 //! touch: if neither of the ego's own axes shows enough, the centres are no further apart than the
-//! diagonal of what is wanted along both. How fast two bodies close in is at most the sum of what either velocity differs from a
-//! third one, and with the ego's present one for that the circles stay small. An ego that goes
-//! straight along its road need not mind those who are far enough to its side either.
+//! diagonal of what is wanted along both. How fast two bodies close in is at most the sum of what
+//! either velocity differs from a third one, and with the ego's present one for that the circles
+//! stay small. An ego that goes straight along its road need not mind those who are far enough to
+//! its side either.
 //!
 //! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the places
 //! where it was supposed to be, everybody is); tracks are found in their order; nothing is allocated
@@ -170,7 +171,7 @@ impl Nearby {
         let Some(row) = self.rows.get(look - 1) else { return };
         let place = self.place(ego);
         let room = (EGO_SIZE + margin.closing_time * self.change(ego)) as f32;
-        // Not so for a NaN either.
+        // A NaN is not where anybody supposed it.
         let is_as_supposed = room <= row.room && is_within(place, row.centre, row.radius);
         if !is_as_supposed {
             return (0..self.tracks.of(whereabouts)).for_each(see);
