@@ -133,9 +133,6 @@ impl Nearby {
         self.spots.resize(row.first + poses.len().div_ceil(GROUP), Spots::NOWHERE);
         let mut taken = 0;
         for (track, pose) in poses.iter().enumerate() {
-            if track == self.tracks.always {
-                row.spots.always = taken;
-            }
             let place = self.place(pose);
             // However it is turned, a rectangle takes no more room along two axes than this.
             let size = pose.half_size[0] + pose.half_size[1];
@@ -150,11 +147,9 @@ impl Nearby {
             (spots.reach[slot], spots.side[slot]) = (reach, side);
             spots.track[slot] = track as u32;
             taken += 1;
+            row.spots.always += usize::from(track < self.tracks.always);
         }
         row.spots.all = taken;
-        if self.tracks.always == self.tracks.all {
-            row.spots.always = taken;
-        }
         self.spots.truncate(row.first + taken.div_ceil(GROUP));
     }
 
