@@ -20,13 +20,14 @@ use cpss_highway::road::Network;
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
+use crate::course::Courses;
 use crate::looks::Looks;
 use crate::nearby::{Counted, Nearby, USUAL_TRACKS};
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
 use crate::spec::{Habits, RiskSpec};
 use crate::traffic::{Flow, Temptation, Whereabouts};
-use crate::way::{Habit, Way, centring, drifting_to, is_leaving};
+use crate::way::{Habit, Way, drifting_to, is_leaving};
 use crate::worst::Worst;
 
 /// What the ego may come too close to.
@@ -47,13 +48,11 @@ pub(crate) struct Forecast {
     tracks: Vec<Track>,
     /// Where the latter are gathered.
     once_gone: Vec<Track>,
-    poses: Vec<Pose>,
+    courses: Courses,
     nearby: Nearby,
     /// Where the ego that is judged is supposed to be.
     ego: Whereabouts,
     looks: Looks,
-    /// How much drivers close in on the middle of their lane between two looks, early on and later.
-    centrings: [f64; 2],
     flow: Flow,
     /// Cars that may come near, by their place in [`Scene::others`]: the flow's members.
     near: Vec<usize>,
@@ -71,9 +70,7 @@ pub(crate) struct Closest {
 /// One way a body could go.
 #[derive(Clone, Copy, Debug)]
 struct Track {
-    hazard: Hazard,
-    /// The car's place in the flow.
-    member: usize,
+    who: Who,
     habit: Habit,
     counts: Counts,
     /// What a cost on this track is multiplied by: 1, or less for what is possible but unlikely.
@@ -81,13 +78,14 @@ struct Track {
     way: Way,
 }
 
-/// A car whose tracks are added.
-#[derive(Clone, Copy)]
+/// Whose track it is.
+#[derive(Clone, Copy, Debug)]
 struct Who {
     hazard: Hazard,
+    /// Its place in the flow, if it is a car.
     member: usize,
-    speed: f64,
-    is_behind: bool,
+    /// Half its length and half its width \[m\].
+    half_size: [f64; 2],
 }
 
 /// On which side of the ego a track is believed.
@@ -116,11 +114,10 @@ impl Forecast {
         Forecast {
             tracks: Vec::with_capacity(USUAL_TRACKS),
             once_gone: Vec::new(),
-            poses: Vec::with_capacity(USUAL_TRACKS * looks.count()),
+            courses: Courses::new(looks, USUAL_TRACKS),
             nearby: Nearby::new(looks),
             ego: Whereabouts::OnItsLane,
             looks,
-            centrings: [1.0, 2.0].map(|strides| centring(strides * looks.stride_time())),
             flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
             near: Vec::new(),
         }
@@ -137,7 +134,6 @@ impl Forecast {
     ) {
         self.tracks.clear();
         self.once_gone.clear();
-        self.poses.clear();
         self.near.clear();
         let span = self.looks.span();
         let near = |body: &Body| may_come_near(body, &ego.body, spec, span);
@@ -148,14 +144,14 @@ impl Forecast {
             self.add_car(car, member, &scene.others[car], &ego.body, &spec.habits, task, map);
         }
         for (place, body) in scene.obstacles.iter().enumerate().filter(|(_, body)| near(body)) {
-            let hazard = Hazard::Obstacle(place);
-            self.add(hazard, 0, Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
+            let who = Who::of(Hazard::Obstacle(place), 0, body);
+            self.add(who, Habit::Slide, Counts::Everywhere, 1.0, Way::of(body));
         }
         let always = self.tracks.len();
         self.tracks.append(&mut self.once_gone);
-        self.drive(scene, &spec.habits, &task.network, map);
         let tracks = Counted { always, all: self.tracks.len() };
-        self.nearby.note(&self.poses, tracks, ego, &spec.margin, self.looks, task);
+        self.nearby.begin(tracks, ego, &spec.margin, self.looks, task);
+        self.drive(scene, spec, &task.network, map);
         self.suppose(Whereabouts::OnItsLane);
     }
 
@@ -176,14 +172,17 @@ impl Forecast {
         weight: f64,
     ) -> Closest {
         let mut closest = Closest { likely: 0.0, any: None };
-        let row = (look - 1) * self.tracks.len();
-        self.nearby.each(look, ego, margin, self.ego, |track| {
-            let (pose, track) = (&self.poses[row + track], &self.tracks[track]);
+        self.nearby.each(look, ego, margin, self.ego, |place| {
+            let track = &self.tracks[place];
             let most = track.weight * weight;
             let is_likely = track.weight >= Habits::LIKELY;
             let may_be_worse = most > known.cost || is_likely && most > known.likely;
-            if may_be_worse && track.is_believed(ego, pose) {
-                closest.see(track.weight, track.hazard, margin.proximity(ego, pose));
+            if !may_be_worse {
+                return;
+            }
+            let pose = self.courses.pose(place, look, track.who.half_size);
+            if track.is_believed(ego, &pose) {
+                closest.see(track.weight, track.who.hazard, margin.proximity(ego, &pose));
             }
         });
         closest
@@ -202,40 +201,40 @@ impl Forecast {
         map: &Roadmap,
     ) {
         let network = &task.network;
-        let hazard = Hazard::Car(car);
+        let who = Who::of(Hazard::Car(car), member, body);
         let here = Way::of(body);
         if body.crashed {
-            return self.add(hazard, member, Habit::Slide, Counts::Everywhere, 1.0, here);
+            return self.add(who, Habit::Slide, Counts::Everywhere, 1.0, here);
         }
         if follows(body, ego) {
             // Whatever the ego does there, that driver sees it and has to keep its distance; only
             // if even braking cannot, the ego had better move on.
-            self.add(hazard, member, Habit::Yield, Counts::Everywhere, 1.0, here);
+            self.add(who, Habit::Yield, Counts::Everywhere, 1.0, here);
             if let Some(lane) = drifting_to(body, network) {
                 // It is pulling out, and may be beside the ego before that has changed lane.
                 let way = Way::onto(lane, body, network);
-                self.add(hazard, member, Habit::Cruise, Counts::NotBehind, 1.0, way);
-                self.add(hazard, member, Habit::Yield, Counts::Behind, 1.0, way);
+                self.add(who, Habit::Cruise, Counts::NotBehind, 1.0, way);
+                self.add(who, Habit::Yield, Counts::Behind, 1.0, way);
             }
             return;
         }
         let is_behind = is_behind(&Pose::of(ego), &Pose::of(body));
-        let who = Who { hazard, member, speed: body.speed, is_behind };
         // Whoever is seen leaving its lane is taken at its word: to be ready for its staying as well
         // would leave an ego behind it nowhere to go.
         if !is_leaving(body, network) {
             for turn in 0..here.turns(body.speed * self.looks.span(), network, map) {
-                self.add_way(who, here.turning(turn), habits, network);
+                self.add_way(who, here.turning(turn), body.speed, is_behind, habits, network);
             }
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
-            self.add_way(who, Way::onto(lane, body, network), habits, network);
+            let way = Way::onto(lane, body, network);
+            self.add_way(who, way, body.speed, is_behind, habits, network);
         }
         if !is_behind && map.runs_out(body.lane) {
             // It moves over when it finds a gap, and the later the slower it has become.
             let way = announced.map_or(here, |lane| Way::onto(lane, body, network));
-            self.add(hazard, member, Habit::RunOut, Counts::NotBehind, 1.0, way);
+            self.add(who, Habit::RunOut, Counts::NotBehind, 1.0, way);
         }
         if distance(body, ego) > SIDE_STEP_REACH {
             return;
@@ -257,7 +256,7 @@ impl Forecast {
             };
             let way = Way::onto(lane, body, network);
             for habit in [Habit::Cruise, Habit::Flow] {
-                let track = Track { hazard, member, habit, counts: Counts::NotBehind, weight, way };
+                let track = Track { who, habit, counts: Counts::NotBehind, weight, way };
                 if weight > 0.0 {
                     self.tracks.push(track);
                 }
@@ -269,9 +268,16 @@ impl Forecast {
     }
 
     /// Adds one way, driven with every habit that makes sense from there.
-    fn add_way(&mut self, who: Who, way: Way, habits: &Habits, network: &Network) {
-        let Who { hazard, member, speed, is_behind } = who;
-        let mut add = |habit, counts, weight| self.add(hazard, member, habit, counts, weight, way);
+    fn add_way(
+        &mut self,
+        who: Who,
+        way: Way,
+        speed: f64,
+        is_behind: bool,
+        habits: &Habits,
+        network: &Network,
+    ) {
+        let mut add = |habit, counts, weight| self.add(who, habit, counts, weight, way);
         if is_behind {
             // It may pass, and as long as it has not, it brakes for whoever moves in front of it.
             add(Habit::Cruise, Counts::NotBehind, 1.0);
@@ -291,49 +297,29 @@ impl Forecast {
     }
 
     /// Adds a track, unless it weighs nothing.
-    fn add(
-        &mut self,
-        hazard: Hazard,
-        member: usize,
-        habit: Habit,
-        counts: Counts,
-        weight: f64,
-        way: Way,
-    ) {
+    fn add(&mut self, who: Who, habit: Habit, counts: Counts, weight: f64, way: Way) {
         if weight > 0.0 {
-            self.tracks.push(Track { hazard, member, habit, counts, weight, way });
+            self.tracks.push(Track { who, habit, counts, weight, way });
         }
     }
 
-    /// Drives every track to the horizon and notes its poses.
-    fn drive(&mut self, scene: &Scene, habits: &Habits, network: &Network, map: &Roadmap) {
-        let width = self.tracks.len();
-        for place in 0..width {
-            let Track { hazard, member, habit, way, .. } = self.tracks[place];
-            let body = match hazard {
+    /// Drives every track to the horizon and notes where it comes by.
+    fn drive(&mut self, scene: &Scene, spec: &RiskSpec, network: &Network, map: &Roadmap) {
+        let looks = self.looks;
+        self.courses.make_room(self.tracks.len());
+        for (place, track) in self.tracks.iter().enumerate() {
+            let body = match track.who.hazard {
                 Hazard::Car(car) => &scene.others[car],
                 Hazard::Obstacle(obstacle) => &scene.obstacles[obstacle],
                 Hazard::Boundary => continue,
             };
-            if place == 0 {
-                // Any pose will do here: every one of them is overwritten below.
-                self.poses.resize(width * self.looks.count(), Pose::of(body));
-            }
-            let half_size = [body.length / 2.0, body.width / 2.0];
-            let limit = way.speed_limit(network);
-            let mut way = way;
-            let (mut time, mut speed) = (0.0, body.speed);
-            for look in 1..=self.looks.count() {
-                let (earlier, before) = (time, speed);
-                time = self.looks.time(look);
-                speed = match habit {
-                    Habit::Flow => self.flow.speed(member, self.looks.strides(look)),
-                    _ => habit.speed_after(body.speed, time, limit, habits),
-                };
-                let centring = self.centrings[usize::from(look > self.looks.early_count)];
-                way.go((time - earlier) * (before + speed) / 2.0, centring, network, map);
-                self.poses[(look - 1) * width + place] = way.pose(speed, half_size, network);
-            }
+            let limit = track.way.speed_limit(network);
+            let speed_at = |look| match track.habit {
+                Habit::Flow => self.flow.speed(track.who.member, looks.strides(look)),
+                habit => habit.speed_after(body.speed, looks.time(look), limit, &spec.habits),
+            };
+            self.courses.drive(place, track.way, body.speed, speed_at, network, map);
+            self.nearby.note(place, self.courses.of(place), track.who.half_size, &spec.margin);
         }
     }
 }
@@ -366,6 +352,12 @@ impl Closest {
         if found.cost > 0.0 && self.any.is_none_or(|(known, _)| is_worse(&known)) {
             self.any = Some((found, hazard));
         }
+    }
+}
+
+impl Who {
+    fn of(hazard: Hazard, member: usize, body: &Body) -> Who {
+        Who { hazard, member, half_size: [body.length / 2.0, body.width / 2.0] }
     }
 }
 

@@ -38,6 +38,7 @@
 //! that it is bound. Learning,
 //! randomness and clocks.
 
+mod course;
 mod forecast;
 mod helm;
 mod looks;

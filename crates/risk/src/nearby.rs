@@ -1,15 +1,15 @@
 //! Who may come near enough to an ego to cost it anything?
 //!
 //! Of all that is forecast, most is too far away at most looks, and to find that out is most of the
-//! work. So the poses are kept in short as well: in single precision, eight side by side, and for each
-//! look only those that an ego could come near to by then.
+//! work. So it is kept in short as well: in single precision, eight side by side, and for each look
+//! only those that an ego could come near to by then.
 //!
-//! A car is too far away if the circles around both, each with its share of the margin, do not
-//! touch: if neither of the ego's own axes shows enough, the centres are no further apart than the
-//! diagonal of what is wanted along both. How fast two bodies close in is at most the sum of what
-//! either velocity differs from a third one, and with the ego's present one for that the circles
-//! stay small. An ego that goes straight along its road need not mind those who are far enough to
-//! its side either.
+//! Those are told by circles around both, each with its share of the margin: if neither of the ego's
+//! own axes shows enough, the centres are no further apart than the diagonal of what is wanted
+//! along both. How fast two bodies close in is at most the sum of what either velocity differs from
+//! a third one, and with the ego's present one for that the circles stay small. Which of them an ego
+//! has to mind is then told by its own axes, with a rectangle's extent along them from above: turned
+//! by an angle, it takes at most the sine of that more of what it takes the other way.
 //!
 //! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the places
 //! where it was supposed to be, everybody is); tracks are found in their order; nothing is allocated
@@ -19,8 +19,8 @@ use cpss_highway::Task;
 use cpss_highway::action::Controls;
 use cpss_highway::lane::Shape;
 use cpss_highway::scene::Ego;
-use cpss_highway::vehicle::WIDTH;
 
+use crate::course::Course;
 use crate::forecast::length;
 use crate::looks::Looks;
 use crate::proximity::{Margin, Pose};
@@ -37,7 +37,9 @@ pub(crate) struct Nearby {
     velocity: [f64; 2],
     tracks: Counted,
     rows: Vec<Row>,
+    /// Groups of spots, so many for each row, not all of them in use.
     spots: Vec<Spots>,
+    groups: usize,
 }
 
 /// How many tracks there are.
@@ -49,7 +51,7 @@ pub(crate) struct Counted {
     pub(crate) all: usize,
 }
 
-/// A look: where an ego is supposed to be, and who may matter to it there.
+/// A look: where an ego is supposed to be, and how many may matter to it there.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     /// Centre and radius of the places, along the road and across \[m\].
@@ -57,21 +59,33 @@ struct Row {
     radius: f32,
     /// How large its circle is there at most \[m\].
     room: f32,
-    /// Where its groups of spots begin, and how many spots there are.
-    first: usize,
     spots: Counted,
 }
 
 /// Eight poses in short: who is near an ego is found for all of them at once.
 #[derive(Clone, Copy, Debug)]
 struct Spots {
+    /// Where it is, along the road and across \[m\].
     along: [f32; GROUP],
     across: [f32; GROUP],
-    /// How large the circle around it is \[m\].
-    reach: [f32; GROUP],
-    /// How far to the side of it an ego along the road does not mind it \[m\].
-    side: [f32; GROUP],
+    /// How fast it goes, the same ways \[m/s\].
+    velocity_along: [f32; GROUP],
+    velocity_across: [f32; GROUP],
+    /// How far its rectangle reaches, the same ways \[m\].
+    half_along: [f32; GROUP],
+    half_across: [f32; GROUP],
     track: [u32; GROUP],
+}
+
+/// An ego, as the spots are given.
+struct Seeker {
+    place: [f32; 2],
+    /// Cosine and sine of its heading against the road.
+    turned: [f32; 2],
+    speed: f32,
+    /// Half its length and half its width, each with the margin at rest \[m\].
+    wanted: [f32; 2],
+    closing_time: f32,
 }
 
 /// How many poses are looked at together.
@@ -101,10 +115,9 @@ impl Nearby {
         }
     }
 
-    /// Notes all poses in short, one row of `tracks` per look.
-    pub(crate) fn note(
+    /// Forgets everybody, and supposes where this ego will be.
+    pub(crate) fn begin(
         &mut self,
-        poses: &[Pose],
         tracks: Counted,
         ego: &Ego,
         margin: &Margin,
@@ -116,41 +129,51 @@ impl Nearby {
             Shape::Straight { direction, .. } => direction,
             _ => [ego.body.cos, ego.body.sin],
         };
-        self.velocity = ego.body.velocity();
+        self.velocity = self.turn(ego.body.velocity());
         self.tracks = tracks;
         self.rows.clear();
-        self.spots.clear();
-        for (place, poses) in poses.chunks_exact(tracks.all.max(1)).enumerate() {
-            let mut row = Row::of(ego, looks.time(place + 1), margin, task);
-            row.first = self.spots.len();
-            self.note_row(&mut row, poses, margin);
-            self.rows.push(row);
+        self.rows
+            .extend((1..=looks.count()).map(|look| Row::of(ego, looks.time(look), margin, task)));
+        self.groups = tracks.all.div_ceil(GROUP);
+        let size = self.groups * looks.count();
+        if self.spots.len() < size {
+            self.spots.resize(size, Spots::NOWHERE);
         }
     }
 
-    fn note_row(&mut self, row: &mut Row, poses: &[Pose], margin: &Margin) {
-        let fixed = length([margin.along, margin.across]) + ROUNDING;
-        self.spots.resize(row.first + poses.len().div_ceil(GROUP), Spots::NOWHERE);
-        let mut taken = 0;
-        for (track, pose) in poses.iter().enumerate() {
-            let place = self.place(pose);
-            // However it is turned, a rectangle takes no more room along two axes than this.
-            let size = pose.half_size[0] + pose.half_size[1];
-            let reach = (fixed + size + margin.closing_time * self.change(pose)) as f32;
+    /// Notes where a track comes by. Tracks come in their order.
+    pub(crate) fn note(
+        &mut self,
+        track: usize,
+        course: Course<'_>,
+        half_size: [f64; 2],
+        margin: &Margin,
+    ) {
+        // However it is turned, a rectangle takes no more room along two axes than this.
+        let size = half_size[0] + half_size[1];
+        let fixed = length([margin.along, margin.across]) + ROUNDING + size;
+        for look in 0..self.rows.len() {
+            let place = self.place([course.x[look], course.y[look]]);
+            let turned = self.turn([course.cos[look], course.sin[look]]);
+            let velocity = turned.map(|part| course.speed[look] * part);
+            let reach = (fixed + margin.closing_time * self.change(velocity)) as f32;
+            let row = &mut self.rows[look];
             if is_beyond(place, row.centre, row.radius + row.room + reach) {
                 continue;
             }
-            let side = self.side(pose, margin) as f32;
-            let spots = &mut self.spots[row.first + taken / GROUP];
-            let slot = taken % GROUP;
-            [spots.along[slot], spots.across[slot]] = place;
-            (spots.reach[slot], spots.side[slot]) = (reach, side);
-            spots.track[slot] = track as u32;
-            taken += 1;
+            let taken = row.spots.all;
+            row.spots.all += 1;
             row.spots.always += usize::from(track < self.tracks.always);
+            let spots = &mut self.spots[look * self.groups + taken / GROUP];
+            let slot = taken % GROUP;
+            let ([half_length, half_width], [cos, sin]) = (half_size, turned.map(f64::abs));
+            [spots.along[slot], spots.across[slot]] = place;
+            spots.velocity_along[slot] = velocity[0] as f32;
+            spots.velocity_across[slot] = velocity[1] as f32;
+            spots.half_along[slot] = (half_length * cos + half_width * sin) as f32;
+            spots.half_across[slot] = (half_length * sin + half_width * cos) as f32;
+            spots.track[slot] = track as u32;
         }
-        row.spots.all = taken;
-        self.spots.truncate(row.first + taken.div_ceil(GROUP));
     }
 
     /// Calls with every track that may cost this ego anything at a look (from 1), in order.
@@ -164,22 +187,33 @@ impl Nearby {
         mut see: impl FnMut(usize),
     ) {
         let Some(row) = self.rows.get(look - 1) else { return };
-        let place = self.place(ego);
-        let room = (EGO_SIZE + margin.closing_time * self.change(ego)) as f32;
+        let place = self.place(ego.position);
+        let turned = self.turn([ego.cos, ego.sin]);
+        let change = self.change(turned.map(|part| ego.speed * part));
+        let room = (EGO_SIZE + margin.closing_time * change) as f32;
         // A NaN is not where anybody supposed it.
         let is_as_supposed = room <= row.room && is_within(place, row.centre, row.radius);
         if !is_as_supposed {
             return (0..self.tracks.of(whereabouts)).for_each(see);
         }
-        // Beside an ego that goes any other way nothing is left out.
-        let is_along = [ego.cos, ego.sin] == self.direction;
-        let least_side = if is_along { 0.0 } else { f32::INFINITY };
+        let wanted = |half: f64, margin: f64| (half + margin + ROUNDING) as f32;
+        let ego = Seeker {
+            place,
+            turned: turned.map(|part| part as f32),
+            speed: ego.speed as f32,
+            wanted: [
+                wanted(ego.half_size[0], margin.along),
+                wanted(ego.half_size[1], margin.across),
+            ],
+            closing_time: margin.closing_time as f32,
+        };
         let count = row.spots.of(whereabouts);
-        let groups = &self.spots[row.first..row.first + count.div_ceil(GROUP)];
+        let first = (look - 1) * self.groups;
+        let groups = &self.spots[first..first + count.div_ceil(GROUP)];
         for (group, spots) in groups.iter().enumerate() {
             let used = GROUP.min(count - group * GROUP);
             // To go through the bits that are set takes fewer guesses at what comes next.
-            let mut near = spots.near(place, room, least_side) & ((1 << used) - 1);
+            let mut near = spots.near(&ego) & ((1 << used) - 1);
             while near != 0 {
                 see(spots.track[near.trailing_zeros() as usize] as usize);
                 near &= near - 1;
@@ -187,31 +221,23 @@ impl Nearby {
         }
     }
 
-    /// Where a body is \[m\], from the origin: along the road and across.
+    /// A position \[m\], from the origin: along the road and across.
     #[inline]
-    fn place(&self, pose: &Pose) -> [f32; 2] {
-        let [dx, dy] = [pose.position[0] - self.origin[0], pose.position[1] - self.origin[1]];
-        let [cos, sin] = self.direction;
-        [(cos * dx + sin * dy) as f32, (cos * dy - sin * dx) as f32]
+    fn place(&self, [x, y]: [f64; 2]) -> [f32; 2] {
+        self.turn([x - self.origin[0], y - self.origin[1]]).map(|part| part as f32)
     }
 
-    /// How far to the side of a body an ego that goes along the road does not mind it \[m\].
+    /// A vector, along the road and across.
     #[inline]
-    fn side(&self, pose: &Pose, margin: &Margin) -> f64 {
+    fn turn(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [cos, sin] = self.direction;
-        let turned =
-            [cos * pose.cos + sin * pose.sin, cos * pose.sin - sin * pose.cos].map(f64::abs);
-        let [half_length, half_width] = pose.half_size;
-        let touch = WIDTH / 2.0 + half_length * turned[1] + half_width * turned[0];
-        let closing = pose.speed.abs() * turned[1];
-        touch + margin.across + margin.closing_time * closing + ROUNDING
+        [cos * x + sin * y, cos * y - sin * x]
     }
 
     /// By how much a velocity differs from the ego's present one \[m/s\], or a little more.
     #[inline]
-    fn change(&self, pose: &Pose) -> f64 {
-        let [vx, vy] = [pose.speed * pose.cos, pose.speed * pose.sin];
-        (vx - self.velocity[0]).abs() + (vy - self.velocity[1]).abs()
+    fn change(&self, velocity: [f64; 2]) -> f64 {
+        (velocity[0] - self.velocity[0]).abs() + (velocity[1] - self.velocity[1]).abs()
     }
 }
 
@@ -249,7 +275,6 @@ impl Row {
             centre: [ahead as f32, 0.0],
             radius: radius as f32,
             room: room as f32,
-            first: 0,
             spots: Counted::default(),
         }
     }
@@ -260,19 +285,34 @@ impl Spots {
     const NOWHERE: Spots = Spots {
         along: [f32::INFINITY; GROUP],
         across: [0.0; GROUP],
-        reach: [0.0; GROUP],
-        side: [0.0; GROUP],
+        velocity_along: [0.0; GROUP],
+        velocity_across: [0.0; GROUP],
+        half_along: [0.0; GROUP],
+        half_across: [0.0; GROUP],
         track: [0; GROUP],
     };
 
     /// Which of the group are near enough to an ego to be looked at closely, one bit each. Those that
     /// cannot be told, for a NaN, are.
     #[inline]
-    fn near(&self, place: [f32; 2], room: f32, least_side: f32) -> u32 {
+    fn near(&self, ego: &Seeker) -> u32 {
+        let [cos, sin] = ego.turned;
+        let tilt = sin.abs();
         let near: [bool; GROUP] = std::array::from_fn(|slot| {
-            let spot = [self.along[slot], self.across[slot]];
-            let is_beside = (spot[1] - place[1]).abs() > self.side[slot] + least_side;
-            !(is_beyond(spot, place, self.reach[slot] + room) | is_beside)
+            let (dx, dy) = (self.along[slot] - ego.place[0], self.across[slot] - ego.place[1]);
+            let (vx, vy) = (self.velocity_along[slot], self.velocity_across[slot]);
+            let (half_along, half_across) = (self.half_along[slot], self.half_across[slot]);
+            let is_apart = |distance: f32, velocity: f32, touch: f32| {
+                let closing = if distance < 0.0 { velocity } else { -velocity };
+                // Unlike `f32::max`, this lets a NaN through.
+                let closing = if closing < 0.0 { 0.0 } else { closing };
+                distance.abs() > touch + ego.closing_time * closing
+            };
+            let (ahead, beside) = (cos * dx + sin * dy, cos * dy - sin * dx);
+            let (away, aside) = (cos * vx + sin * vy - ego.speed, cos * vy - sin * vx);
+            let lengthwise = ego.wanted[0] + half_along + tilt * half_across;
+            let crosswise = ego.wanted[1] + half_across + tilt * half_along;
+            !(is_apart(ahead, away, lengthwise) | is_apart(beside, aside, crosswise))
         });
         near.iter().rev().fold(0, |bits, near| bits << 1 | u32::from(*near))
     }
@@ -295,7 +335,7 @@ fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpss_highway::vehicle::LENGTH;
+    use cpss_highway::vehicle::{LENGTH, WIDTH};
     use cpss_highway::{Scene, TaskId, World};
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -332,7 +372,18 @@ mod tests {
         let looks = Looks::new(&task, 3.0, 1.0, false);
         let mut nearby = Nearby::new(looks);
         let tracks = Counted { always, all: poses.len() };
-        nearby.note(&poses.repeat(looks.count()), tracks, &ego, margin, looks, &task);
+        nearby.begin(tracks, &ego, margin, looks, &task);
+        for (track, pose) in poses.iter().enumerate() {
+            let repeated = |number: f64| vec![number; looks.count()];
+            let course = Course {
+                x: &repeated(pose.position[0]),
+                y: &repeated(pose.position[1]),
+                cos: &repeated(pose.cos),
+                sin: &repeated(pose.sin),
+                speed: &repeated(pose.speed),
+            };
+            nearby.note(track, course, pose.half_size, margin);
+        }
         nearby
     }
 
@@ -396,9 +447,26 @@ mod tests {
         let nearby = nearby(TaskId::HighwayV0, &tracks, 4, &MARGIN);
         let found = |ego: &Pose| found(&nearby, 1, ego, &MARGIN, Whereabouts::OnItsLane);
         assert_eq!(found(&car(28.0, 0.0)), [0]);
-        let turned = Pose { cos: 0.1_f64.cos(), sin: 0.1_f64.sin(), ..car(28.0, 0.0) };
-        assert_eq!(found(&turned), [0, 1, 3], "a turned one looks to its sides");
+        let turned = Pose { cos: 0.3_f64.cos(), sin: 0.3_f64.sin(), ..car(28.0, 0.0) };
+        assert_eq!(found(&turned), [0, 1], "a turned one minds the side it turns to");
         assert_eq!(found(&car(-70.0, 0.0)), [0, 1, 2, 3], "and one that is elsewhere at everybody");
         assert_eq!(found(&car(f64::NAN, 0.0)), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn whoever_makes_no_sense_is_near_everybody() {
+        let car =
+            Pose { position: [400.0, 0.0], cos: 1.0, sin: 0.0, speed: 25.0, half_size: [2.5, 1.0] };
+        let tracks = [
+            car,
+            Pose { position: [f64::NAN, 0.0], ..car },
+            Pose { position: [400.0, f64::NAN], ..car },
+            Pose { sin: f64::NAN, ..car },
+            Pose { speed: f64::NAN, ..car },
+            Pose { half_size: [f64::NAN, 1.0], ..car },
+        ];
+        let nearby = nearby(TaskId::HighwayV0, &tracks, 6, &MARGIN);
+        let ego = Pose { position: [28.0, 0.0], ..car };
+        assert_eq!(found(&nearby, 1, &ego, &MARGIN, Whereabouts::OnItsLane), [1, 2, 3, 4, 5]);
     }
 }

@@ -162,7 +162,9 @@ impl Gap {
     #[inline]
     fn new(margin: f64, closing_time: f64, distance: f64, velocity: f64, touch: f64) -> Gap {
         let closing = if distance < 0.0 { velocity } else { -velocity };
-        Gap { gap: distance.abs() - touch, margin: margin + closing_time * closing.max(0.0) }
+        // Unlike `f64::max`, this lets a NaN through.
+        let closing = if closing < 0.0 { 0.0 } else { closing };
+        Gap { gap: distance.abs() - touch, margin: margin + closing_time * closing }
     }
 
     /// Whether a NaN is in it.
@@ -263,7 +265,12 @@ mod tests {
     fn touching_costs_one_and_so_does_nonsense() {
         assert_eq!(cost(car(5.0, 0.0, 0.0, 20.0)), 1.0);
         assert_eq!(cost(car(3.0, 1.0, 0.3, 20.0)), 1.0);
-        for bad in [car(f64::NAN, 0.0, 0.0, 20.0), car(9.0, 9.0, f64::NAN, 20.0)] {
+        let bad = [
+            car(f64::NAN, 0.0, 0.0, 20.0),
+            car(9.0, 9.0, f64::NAN, 20.0),
+            car(99.0, 9.0, 0.0, f64::NAN),
+        ];
+        for bad in bad {
             assert_eq!(cost(bad), 1.0);
         }
         let ego = Pose { half_size: [f64::NAN, 1.0], ..car(0.0, 0.0, 0.0, 20.0) };

@@ -18,9 +18,9 @@ use crate::spec::Habits;
 /// A place on a lane, and which turn is taken at forks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    lane: LaneId,
-    along: f64,
-    across: f64,
+    pub(crate) lane: LaneId,
+    pub(crate) along: f64,
+    pub(crate) across: f64,
     turn: usize,
 }
 
@@ -99,7 +99,12 @@ impl Way {
 
     /// Over to another lane.
     pub(crate) fn onto(lane: LaneId, body: &Body, network: &Network) -> Way {
-        let (along, across) = network.lane(lane).local_coordinates(body.position);
+        Way::to(lane, body.position, network)
+    }
+
+    /// Over to a lane from some position.
+    pub(crate) fn to(lane: LaneId, position: [f64; 2], network: &Network) -> Way {
+        let (along, across) = network.lane(lane).local_coordinates(position);
         Way { lane, along, across, turn: 0 }
     }
 
@@ -153,25 +158,30 @@ impl Way {
     pub(crate) fn pose(&self, speed: f64, half_size: [f64; 2], network: &Network) -> Pose {
         let lane = network.lane(self.lane);
         let position = lane.position(self.along, self.across);
-        // Most cars are in the middle of their lane, and a division is not for nothing.
-        let slope = if self.across == 0.0 {
-            0.0
-        } else {
-            (-CENTRING_RATE * self.across / speed.max(SLOWEST_SLOPE))
-                .clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE)
-        };
-        let (sin, cos) = match lane.shape {
-            // Trigonometry is most of the work here, and most cars drive straight on.
-            Shape::Straight { direction: [x, y], .. } if slope == 0.0 => (y, x),
-            Shape::Straight { direction: [x, y], .. } => {
-                // For a slope this small, the chord is the arc to within a few thousandths.
-                let norm = 1.0 / (1.0 + slope * slope).sqrt();
-                ((y + slope * x) * norm, (x - slope * y) * norm)
+        let slope = slope(self.across, speed);
+        let [cos, sin] = match lane.shape {
+            Shape::Straight { direction, .. } => tilted(direction, slope),
+            _ => {
+                let (sin, cos) = (lane.heading_at(self.along) + slope).sin_cos();
+                [cos, sin]
             }
-            _ => (lane.heading_at(self.along) + slope).sin_cos(),
         };
         Pose { position, cos, sin, speed, half_size }
     }
+}
+
+/// At which slope a car goes that closes in on the middle of its lane.
+#[inline(always)]
+pub(crate) fn slope(across: f64, speed: f64) -> f64 {
+    (-CENTRING_RATE * across / speed.max(SLOWEST_SLOPE)).clamp(-STEEPEST_SLOPE, STEEPEST_SLOPE)
+}
+
+/// A direction, turned by a slope: one this small is as good as an angle, to within a few
+/// thousandths.
+#[inline(always)]
+pub(crate) fn tilted([x, y]: [f64; 2], slope: f64) -> [f64; 2] {
+    let norm = 1.0 / (1.0 + slope * slope).sqrt();
+    [(x - slope * y) * norm, (y + slope * x) * norm]
 }
 
 /// The factor by which a driver closes in on the middle of its lane within a time \[s\].
