@@ -211,11 +211,11 @@ impl Nearby {
         let first = (look - 1) * self.groups;
         let groups = &self.spots[first..first + count.div_ceil(GROUP)];
         for (group, spots) in groups.iter().enumerate() {
-            let used = GROUP.min(count - group * GROUP);
+            let unused = GROUP - GROUP.min(count - group * GROUP);
             // To go through the bits that are set takes fewer guesses at what comes next.
-            let mut near = spots.near(&ego) & ((1 << used) - 1);
+            let mut near = spots.near(&ego) & (u64::MAX >> (8 * unused));
             while near != 0 {
-                see(spots.track[near.trailing_zeros() as usize] as usize);
+                see(spots.track[near.trailing_zeros() as usize / 8] as usize);
                 near &= near - 1;
             }
         }
@@ -292,10 +292,10 @@ impl Spots {
         track: [0; GROUP],
     };
 
-    /// Which of the group are near enough to an ego to be looked at closely, one bit each. Those that
-    /// cannot be told, for a NaN, are.
+    /// Which of the group are near enough to an ego to be looked at closely: a byte each, of which the
+    /// lowest bit says so. Those that cannot be told, for a NaN, are.
     #[inline]
-    fn near(&self, ego: &Seeker) -> u32 {
+    fn near(&self, ego: &Seeker) -> u64 {
         let [cos, sin] = ego.turned;
         let tilt = sin.abs();
         let near: [bool; GROUP] = std::array::from_fn(|slot| {
@@ -314,7 +314,7 @@ impl Spots {
             let crosswise = ego.wanted[1] + half_across + tilt * half_along;
             !(is_apart(ahead, away, lengthwise) | is_apart(beside, aside, crosswise))
         });
-        near.iter().rev().fold(0, |bits, near| bits << 1 | u32::from(*near))
+        u64::from_le_bytes(near.map(u8::from))
     }
 }
 
