@@ -18,6 +18,8 @@ use crate::way::{Way, centring, slope, tilted};
 /// The courses of all tracks, number by number, so that one instruction moves several looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Courses {
+    /// The time of a look \[s\].
+    times: Vec<f64>,
     /// The time between a look and the one before it \[s\].
     spans: Vec<f64>,
     /// How much drivers close in on the middle of their lane meanwhile.
@@ -46,12 +48,13 @@ pub(crate) struct Course<'a> {
 impl Courses {
     /// Room for some tracks.
     pub(crate) fn new(looks: Looks, tracks: usize) -> Courses {
-        let times = |look: usize| looks.time(look) - looks.time(look - 1);
+        let spans = |look: usize| looks.time(look) - looks.time(look - 1);
         let strides = |look: usize| looks.strides(look) - looks.strides(look - 1);
         let [early, late] = [1.0, 2.0].map(|strides| centring(strides * looks.stride_time()));
         let count = looks.count();
         let mut courses = Courses {
-            spans: (1..=count).map(times).collect(),
+            times: (1..=count).map(|look| looks.time(look)).collect(),
+            spans: (1..=count).map(spans).collect(),
             centrings: (1..=count)
                 .map(|look| if strides(look) == 1 { early } else { late })
                 .collect(),
@@ -103,21 +106,23 @@ impl Courses {
         }
     }
 
-    /// Drives a track from a speed \[m/s\] on; `speed_at` says how fast it is at a look (from 1).
+    /// Drives a track from a speed \[m/s\] on; `speed_at` says how fast it is at a look (from 1),
+    /// given its time \[s\].
     #[inline]
     pub(crate) fn drive(
         &mut self,
         track: usize,
         way: Way,
         speed: f64,
-        speed_at: impl Fn(usize) -> f64,
+        speed_at: impl Fn(usize, f64) -> f64,
         network: &Network,
         map: &Roadmap,
     ) {
         let count = self.spans.len();
         let first = track * count;
-        for (place, speed) in self.speed[first..first + count].iter_mut().enumerate() {
-            *speed = speed_at(place + 1);
+        let speeds = self.speed[first..first + count].iter_mut();
+        for (place, (speed, time)) in speeds.zip(&self.times).enumerate() {
+            *speed = speed_at(place + 1, *time);
         }
         if !self.go_straight(first, &way, speed, network) {
             self.go(first, way, speed, network, map);
@@ -189,7 +194,7 @@ mod tests {
                 {
                     let position = task.network.lane(lane).position(along, across);
                     let way = Way::to(lane, position, &task.network);
-                    let speed_at = |look: usize| speed + 0.1 * look as f64;
+                    let speed_at = |_, time: f64| speed + 0.3 * time;
                     courses.drive(0, way, speed, speed_at, &task.network, &map);
                     courses.drive(1, way, speed, speed_at, &task.network, &map);
                     straight += usize::from(courses.go_straight(0, &way, speed, &task.network));

@@ -314,9 +314,9 @@ impl Forecast {
                 Hazard::Boundary => continue,
             };
             let limit = track.way.speed_limit(network);
-            let speed_at = |look| match track.habit {
+            let speed_at = |look, time| match track.habit {
                 Habit::Flow => self.flow.speed(track.who.member, looks.strides(look)),
-                habit => habit.speed_after(body.speed, looks.time(look), limit, &spec.habits),
+                habit => habit.speed_after(body.speed, time, limit, &spec.habits),
             };
             self.courses.drive(place, track.way, body.speed, speed_at, network, map);
             self.nearby.note(place, self.courses.of(place), track.who.half_size, &spec.margin);

@@ -148,8 +148,10 @@ impl Flow {
         let ego_wish = ego.target_speed.clamp(0.0, limit(&ego.body));
         self.around.push(Neighbour::of(&ego.body, ego_wish, None));
 
-        self.rows.clear();
-        self.rows.extend(members.iter().map(|&car| [0.0, others[car].speed]));
+        self.rows.resize((self.steps + 1) * members.len(), [0.0; 2]);
+        for (row, &car) in self.rows.iter_mut().zip(members) {
+            *row = [0.0, others[car].speed];
+        }
         for step in 0..self.steps {
             self.advance(step);
         }
@@ -219,12 +221,13 @@ impl Flow {
     fn advance(&mut self, step: usize) {
         let width = self.members.len();
         let time = step as f64 * self.step_time;
-        for (place, member) in self.members.iter().enumerate() {
-            let [come, speed] = self.rows[step * width + place];
+        let mut rows = std::mem::take(&mut self.rows);
+        let (now, next) = rows[step * width..(step + 2) * width].split_at_mut(width);
+        for ((member, &[come, speed]), row) in self.members.iter().zip(&*now).zip(next) {
             let mut acceleration = self.free_acceleration(speed, member.wish);
             if let Some(leader) = member.leader.filter(|leader| come >= leader.seen_after) {
                 let [leader_come, leader_speed] = match leader.member {
-                    Some(other) => self.rows[step * width + other],
+                    Some(other) => now[other],
                     None => [leader.speed * time, leader.speed],
                 };
                 let gap = leader.gap + leader_come - come;
@@ -234,8 +237,9 @@ impl Flow {
             let after = speed + acceleration.clamp(-limit, limit) * self.step_time;
             // Nobody brakes into reverse; who already backs up goes on.
             let after = after.max(speed.min(0.0));
-            self.rows.push([come + self.step_time * (speed + after) / 2.0, after]);
+            *row = [come + self.step_time * (speed + after) / 2.0, after];
         }
+        self.rows = rows;
     }
 
     /// What a car ahead takes off a driver's acceleration \[m/s²\].
