@@ -25,7 +25,7 @@ use crate::looks::Looks;
 use crate::nearby::{Counted, Nearby, USUAL_TRACKS};
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
-use crate::spec::{Habits, RiskSpec};
+use crate::spec::{Backup, Habits, RiskSpec};
 use crate::traffic::{Flow, Temptation, Whereabouts};
 use crate::way::{Habit, Way, drifting_to, is_leaving};
 use crate::worst::Worst;
@@ -150,7 +150,8 @@ impl Forecast {
         let always = self.tracks.len();
         self.tracks.append(&mut self.once_gone);
         let tracks = Counted { always, all: self.tracks.len() };
-        self.nearby.begin(tracks, ego, &spec.margin, self.looks, task);
+        let gets_slower = spec.backups.iter().all(Backup::gets_slower);
+        self.nearby.begin(tracks, ego, &spec.margin, self.looks, task, gets_slower);
         self.drive(scene, spec, &task.network, map);
         self.suppose(Whereabouts::OnItsLane);
     }

@@ -54,9 +54,9 @@ pub(crate) struct Counted {
 /// A look: where an ego is supposed to be, and how many may matter to it there.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Centre and radius of the places, along the road and across \[m\].
-    centre: [f32; 2],
-    radius: f32,
+    /// Centre of the places along the road, and how far they reach from there, along and across \[m\].
+    centre: f32,
+    half: [f32; 2],
     /// How large its circle is there at most \[m\].
     room: f32,
     spots: Counted,
@@ -97,7 +97,7 @@ pub(crate) const USUAL_TRACKS: usize = 128;
 /// Half the diagonal of an ego, or a little more \[m\].
 const EGO_SIZE: f64 = 2.7;
 /// How far to the side an ego is supposed to get within the horizon \[m\].
-const SIDEWAYS: f64 = 9.0;
+const SIDEWAYS: f64 = 13.0;
 /// Which share of its way an ego gets on along the road, that changes lane or not.
 const STRAIGHT_ON: f64 = 0.95;
 /// By how much its velocity changes sideways \[m/s\].
@@ -123,6 +123,7 @@ impl Nearby {
         margin: &Margin,
         looks: Looks,
         task: &Task,
+        gets_slower: bool,
     ) {
         self.origin = ego.body.position;
         self.direction = match task.network.lane(ego.body.lane).shape {
@@ -132,8 +133,10 @@ impl Nearby {
         self.velocity = self.turn(ego.body.velocity());
         self.tracks = tracks;
         self.rows.clear();
-        self.rows
-            .extend((1..=looks.count()).map(|look| Row::of(ego, looks.time(look), margin, task)));
+        self.rows.extend(
+            (1..=looks.count())
+                .map(|look| Row::of(ego, looks.time(look), margin, task, gets_slower)),
+        );
         self.groups = tracks.all.div_ceil(GROUP);
         let size = self.groups * looks.count();
         if self.spots.len() < size {
@@ -158,7 +161,7 @@ impl Nearby {
             let velocity = turned.map(|part| course.speed[look] * part);
             let reach = (fixed + margin.closing_time * self.change(velocity)) as f32;
             let row = &mut self.rows[look];
-            if is_beyond(place, row.centre, row.radius + row.room + reach) {
+            if row.excludes(place, row.room + reach) {
                 continue;
             }
             let taken = row.spots.all;
@@ -192,7 +195,7 @@ impl Nearby {
         let change = self.change(turned.map(|part| ego.speed * part));
         let room = (EGO_SIZE + margin.closing_time * change) as f32;
         // A NaN is not where anybody supposed it.
-        let is_as_supposed = room <= row.room && is_within(place, row.centre, row.radius);
+        let is_as_supposed = room <= row.room && row.contains(place, 0.0);
         if !is_as_supposed {
             return (0..self.tracks.of(whereabouts)).for_each(see);
         }
@@ -253,30 +256,53 @@ impl Counted {
 
 impl Row {
     /// Without spots yet: where an ego is supposed to be after a time \[s\]. A guess will do.
-    fn of(ego: &Ego, time: f64, margin: &Margin, task: &Task) -> Row {
+    fn of(ego: &Ego, time: f64, margin: &Margin, task: &Task, gets_slower: bool) -> Row {
         let body = &ego.body;
         let speed = body.speed;
-        let [slowest, fastest] = match (&task.controls, &task.network.lane(body.lane).shape) {
+        let (slowest, fastest, [back, front], side);
+        match (&task.controls, &task.network.lane(body.lane).shape) {
             (Controls::Meta { target_speeds, .. }, Shape::Straight { .. }) => {
                 let among = |ends: Option<&f64>| ends.copied().unwrap_or(speed);
                 let (least, most) = (among(target_speeds.first()), among(target_speeds.last()));
-                [STRAIGHT_ON * speed.min(least), speed.max(most)]
+                (slowest, fastest) = (STRAIGHT_ON * speed.min(least), speed.max(most));
+                // One that slows down, after a lane change perhaps, has come down from its fastest after as
+                // many decisions as there are speeds, and one.
+                let fast = if gets_slower {
+                    time.min((target_speeds.len() + 1) as f64 * task.decision_time)
+                } else {
+                    time
+                };
+                [back, front] = [slowest * time, fastest * fast + least * (time - fast)];
+                side = SIDEWAYS;
             }
             _ => {
-                let most = speed.abs() + PEDALS * time;
-                [-most, most]
+                fastest = speed.abs() + PEDALS * time;
+                slowest = -fastest;
+                [back, front] = [slowest * time, fastest * time];
+                side = front + SIDEWAYS;
             }
         };
-        let ahead = (slowest + fastest) / 2.0 * time;
-        let radius = ((fastest - slowest) / 2.0 * time + SIDEWAYS).max(0.0);
         let gains = (speed - slowest).max(fastest - speed) + TURNING;
         let room = EGO_SIZE + margin.closing_time * gains;
         Row {
-            centre: [ahead as f32, 0.0],
-            radius: radius as f32,
+            centre: ((back + front) / 2.0) as f32,
+            half: [((front - back) / 2.0 + ROUNDING) as f32, side as f32],
             room: room as f32,
             spots: Counted::default(),
         }
+    }
+
+    /// Whether a place is within the places, widened by a distance \[m\]; not if that cannot be told.
+    #[inline]
+    fn contains(&self, [along, across]: [f32; 2], wider: f32) -> bool {
+        ((along - self.centre).abs() <= self.half[0] + wider)
+            & (across.abs() <= self.half[1] + wider)
+    }
+
+    /// Whether a place is outside the places, widened by a distance \[m\]; not if that cannot be told.
+    #[inline]
+    fn excludes(&self, [along, across]: [f32; 2], wider: f32) -> bool {
+        ((along - self.centre).abs() > self.half[0] + wider) | (across.abs() > self.half[1] + wider)
     }
 }
 
@@ -318,20 +344,6 @@ impl Spots {
     }
 }
 
-/// Whether two places are no further apart than a distance \[m\]; not if that cannot be told.
-#[inline]
-fn is_within([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> bool {
-    let (dx, dy) = (x - other_x, y - other_y);
-    dx * dx + dy * dy <= distance * distance
-}
-
-/// Whether two places are further apart than a distance \[m\]; not if that cannot be told.
-#[inline]
-fn is_beyond([x, y]: [f32; 2], [other_x, other_y]: [f32; 2], distance: f32) -> bool {
-    let (dx, dy) = (x - other_x, y - other_y);
-    dx * dx + dy * dy > distance * distance
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,7 +375,13 @@ mod tests {
     }
 
     /// The same poses at each of three looks, around an ego that starts at the origin.
-    fn nearby(id: TaskId, poses: &[Pose], always: usize, margin: &Margin) -> Nearby {
+    fn nearby(
+        id: TaskId,
+        poses: &[Pose],
+        always: usize,
+        margin: &Margin,
+        gets_slower: bool,
+    ) -> Nearby {
         let task = Task::with_defaults(id);
         let mut scene = Scene::default();
         scene.observe(&World::new(Arc::clone(&task), 1));
@@ -372,7 +390,7 @@ mod tests {
         let looks = Looks::new(&task, 3.0, 1.0, false);
         let mut nearby = Nearby::new(looks);
         let tracks = Counted { always, all: poses.len() };
-        nearby.begin(tracks, &ego, margin, looks, &task);
+        nearby.begin(tracks, &ego, margin, looks, &task, gets_slower);
         for (track, pose) in poses.iter().enumerate() {
             let repeated = |number: f64| vec![number; looks.count()];
             let course = Course {
@@ -409,9 +427,10 @@ mod tests {
             egos in poses(50.0),
             share in 0.0..=1.0_f64,
             margin in margins(),
+            gets_slower in any::<bool>(),
         ) {
             let always = (share * tracks.len() as f64) as usize;
-            let nearby = nearby(id, &tracks, always, &margin);
+            let nearby = nearby(id, &tracks, always, &margin, gets_slower);
             for (place, ego) in egos.iter().enumerate() {
                 // Its own size is not up to it.
                 let ego = Pose { half_size: [2.5, 1.0], ..*ego };
@@ -444,7 +463,7 @@ mod tests {
             half_size: [2.5, 1.0],
         };
         let tracks = [car(35.0, 0.0), car(28.0, 4.0), car(90.0, 0.0), car(25.0, 8.0)];
-        let nearby = nearby(TaskId::HighwayV0, &tracks, 4, &MARGIN);
+        let nearby = nearby(TaskId::HighwayV0, &tracks, 4, &MARGIN, false);
         let found = |ego: &Pose| found(&nearby, 1, ego, &MARGIN, Whereabouts::OnItsLane);
         assert_eq!(found(&car(28.0, 0.0)), [0]);
         let turned = Pose { cos: 0.3_f64.cos(), sin: 0.3_f64.sin(), ..car(28.0, 0.0) };
@@ -465,7 +484,7 @@ mod tests {
             Pose { speed: f64::NAN, ..car },
             Pose { half_size: [f64::NAN, 1.0], ..car },
         ];
-        let nearby = nearby(TaskId::HighwayV0, &tracks, 6, &MARGIN);
+        let nearby = nearby(TaskId::HighwayV0, &tracks, 6, &MARGIN, false);
         let ego = Pose { position: [28.0, 0.0], ..car };
         assert_eq!(found(&nearby, 1, &ego, &MARGIN, Whereabouts::OnItsLane), [1, 2, 3, 4, 5]);
     }

@@ -109,6 +109,12 @@ pub enum Backup {
 }
 
 impl Backup {
+    /// Whether it never asks an ego under meta-actions to hold its speed.
+    pub(crate) fn gets_slower(&self) -> bool {
+        let Backup::Meta(script) = self else { return true };
+        !script.iter().any(|meta| matches!(meta, Faster | Idle))
+    }
+
     /// Whether it is known to change no lane from some decision on.
     pub(crate) fn keeps_lane_from(&self, step: usize) -> bool {
         let Backup::Meta(script) = self else { return false };
