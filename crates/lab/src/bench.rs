@@ -9,6 +9,7 @@
 pub mod shielded;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -19,6 +20,7 @@ use cpss_highway::{Task, TaskId};
 use cpss_shield::{Shield, ShieldSpec, Situation};
 use serde::Serialize;
 
+use crate::document::{Markers, machine, today};
 use crate::policy::SHIPPED_TASKS;
 use shielded::ShieldedReport;
 
@@ -37,7 +39,14 @@ pub struct Options {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+    /// Put what the shield costs into this document, between its markers
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
 }
+
+/// Around what the shield costs.
+const SHIELDED: Markers =
+    Markers { begin: "<!-- cpss bench: begin -->", end: "<!-- cpss bench: end -->" };
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -87,7 +96,7 @@ pub struct TaskReport {
 ///
 /// # Errors
 ///
-/// If threads cannot be started.
+/// If threads cannot be started, or the document cannot be written.
 pub fn run(options: &Options) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let all = if options.env.is_empty() { TaskId::ALL.to_vec() } else { options.env.clone() };
@@ -119,6 +128,11 @@ pub fn run(options: &Options) -> Result<()> {
         shielded,
         gradient_steps_per_second: 1e6 / update.median_us,
     };
+    if let Some(document) = &options.write {
+        let command = format!("cpss bench --seconds {}", options.seconds);
+        let made = format!("Made by `{command}` on {}, {}.", today(), machine());
+        SHIELDED.put(document, &format!("{}\n{made}", shielded::markdown(&report.shielded)))?;
+    }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {

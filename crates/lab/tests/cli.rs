@@ -72,6 +72,24 @@ fn mistakes_are_named_and_fail() {
 }
 
 #[test]
+fn bench_writes_what_the_shield_costs_into_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join("document.md");
+    let path = document.to_str().unwrap();
+    let arguments = ["bench", "--seconds", "0.02", "--env", "merge-v0", "--write", path];
+    std::fs::write(&document, "no markers").unwrap();
+    let (success, _, err) = cpss(&arguments);
+    assert!(!success && err.contains("lacks the lines"), "{err}");
+    let markers = "above\n<!-- cpss bench: begin -->\n<!-- cpss bench: end -->\nbelow\n";
+    std::fs::write(&document, markers).unwrap();
+    let (success, _, err) = cpss(&arguments);
+    assert!(success, "{err}");
+    let text = std::fs::read_to_string(&document).unwrap();
+    assert!(text.starts_with("above\n") && text.ends_with("below\n"), "{text}");
+    assert!(text.contains("| merge-v0 | ") && text.contains("Made by `cpss bench"), "{text}");
+}
+
+#[test]
 fn bench_prints_one_json_document() {
     let arguments = ["bench", "--json", "--seconds", "0.02", "--env", "merge-v0"];
     let (success, out, err) = cpss(&arguments);
