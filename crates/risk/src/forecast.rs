@@ -10,9 +10,8 @@
 //!
 //! Start at [`Forecast::look`]; [`Forecast::worst_at`] asks how close an ego would be.
 //!
-//! **Invariants:** only what an observer sees enters; poses are kept one row per look, all tracks
-//! side by side, because an ego is compared with one row at a time; nothing is allocated once the
-//! busiest scene has been seen.
+//! **Invariants:** only what an observer sees enters; nothing is allocated once the busiest scene has
+//! been seen.
 //!
 //! **Absent on purpose:** other reactions to what the ego might do, and lane changes without a reason.
 
@@ -25,7 +24,7 @@ use crate::looks::Looks;
 use crate::nearby::{Counted, Nearby, USUAL_TRACKS};
 use crate::proximity::{Margin, Pose, Proximity};
 use crate::roadmap::Roadmap;
-use crate::spec::{Backup, Habits, RiskSpec};
+use crate::spec::{Habits, RiskSpec};
 use crate::traffic::{Flow, Temptation, Whereabouts};
 use crate::way::{Habit, Way, drifting_to, is_leaving};
 use crate::worst::Worst;
@@ -84,6 +83,8 @@ struct Who {
     hazard: Hazard,
     /// Its place in the flow, if it is a car.
     member: usize,
+    /// Its speed now \[m/s\].
+    speed: f64,
     /// Half its length and half its width \[m\].
     half_size: [f64; 2],
 }
@@ -110,15 +111,15 @@ const SIDE_STEP_REACH: f64 = 45.0;
 
 impl Forecast {
     /// Room for some looks.
-    pub(crate) fn new(looks: Looks, habits: &Habits) -> Forecast {
+    pub(crate) fn new(looks: Looks, spec: &RiskSpec) -> Forecast {
         Forecast {
             tracks: Vec::with_capacity(USUAL_TRACKS),
             once_gone: Vec::new(),
             courses: Courses::new(looks, USUAL_TRACKS),
-            nearby: Nearby::new(looks),
+            nearby: Nearby::new(looks, spec),
             ego: Whereabouts::OnItsLane,
             looks,
-            flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), habits.wish),
+            flow: Flow::new(looks.strides(looks.count()), looks.stride_time(), spec.habits.wish),
             near: Vec::new(),
         }
     }
@@ -150,9 +151,8 @@ impl Forecast {
         let always = self.tracks.len();
         self.tracks.append(&mut self.once_gone);
         let tracks = Counted { always, all: self.tracks.len() };
-        let gets_slower = spec.backups.iter().all(Backup::gets_slower);
-        self.nearby.begin(tracks, ego, &spec.margin, self.looks, task, gets_slower);
-        self.drive(scene, spec, &task.network, map);
+        self.nearby.begin(tracks, ego, self.looks, task);
+        self.drive(&spec.habits, &task.network, map);
         self.suppose(Whereabouts::OnItsLane);
     }
 
@@ -173,7 +173,7 @@ impl Forecast {
         weight: f64,
     ) -> Closest {
         let mut closest = Closest { likely: 0.0, any: None };
-        self.nearby.each(look, ego, margin, self.ego, |place| {
+        self.nearby.each(look, ego, self.ego, |place| {
             let track = &self.tracks[place];
             let most = track.weight * weight;
             let is_likely = track.weight >= Habits::LIKELY;
@@ -224,13 +224,13 @@ impl Forecast {
         // would leave an ego behind it nowhere to go.
         if !is_leaving(body, network) {
             for turn in 0..here.turns(body.speed * self.looks.span(), network, map) {
-                self.add_way(who, here.turning(turn), body.speed, is_behind, habits, network);
+                self.add_way(who, here.turning(turn), is_behind, habits, network);
             }
         }
         let announced = drifting_to(body, network).or(map.must_move_to(body.lane));
         if let Some(lane) = announced {
             let way = Way::onto(lane, body, network);
-            self.add_way(who, way, body.speed, is_behind, habits, network);
+            self.add_way(who, way, is_behind, habits, network);
         }
         if !is_behind && map.runs_out(body.lane) {
             // It moves over when it finds a gap, and the later the slower it has become.
@@ -269,15 +269,7 @@ impl Forecast {
     }
 
     /// Adds one way, driven with every habit that makes sense from there.
-    fn add_way(
-        &mut self,
-        who: Who,
-        way: Way,
-        speed: f64,
-        is_behind: bool,
-        habits: &Habits,
-        network: &Network,
-    ) {
+    fn add_way(&mut self, who: Who, way: Way, is_behind: bool, habits: &Habits, network: &Network) {
         let mut add = |habit, counts, weight| self.add(who, habit, counts, weight, way);
         if is_behind {
             // It may pass, and as long as it has not, it brakes for whoever moves in front of it.
@@ -287,10 +279,10 @@ impl Forecast {
         }
         let limit = way.speed_limit(network);
         add(Habit::Cruise, Counts::Everywhere, 1.0);
-        if speed > limit {
+        if who.speed > limit {
             add(Habit::Comply, Counts::Everywhere, 1.0);
         }
-        if speed > 0.0 {
+        if who.speed > 0.0 {
             add(Habit::Flow, Counts::NotBehind, habits.expected);
             add(Habit::SlowDown, Counts::NotBehind, if habits.slow_down > 0.0 { 1.0 } else { 0.0 });
             add(Habit::Brake, Counts::NotBehind, habits.unlikely);
@@ -305,22 +297,18 @@ impl Forecast {
     }
 
     /// Drives every track to the horizon and notes where it comes by.
-    fn drive(&mut self, scene: &Scene, spec: &RiskSpec, network: &Network, map: &Roadmap) {
+    fn drive(&mut self, habits: &Habits, network: &Network, map: &Roadmap) {
         let looks = self.looks;
         self.courses.make_room(self.tracks.len());
         for (place, track) in self.tracks.iter().enumerate() {
-            let body = match track.who.hazard {
-                Hazard::Car(car) => &scene.others[car],
-                Hazard::Obstacle(obstacle) => &scene.obstacles[obstacle],
-                Hazard::Boundary => continue,
+            let Track { who: Who { member, speed, half_size, .. }, habit, way, .. } = *track;
+            let limit = way.speed_limit(network);
+            let speed_at = |look, time| match habit {
+                Habit::Flow => self.flow.speed(member, looks.strides(look)),
+                _ => habit.speed_after(speed, time, limit, habits),
             };
-            let limit = track.way.speed_limit(network);
-            let speed_at = |look, time| match track.habit {
-                Habit::Flow => self.flow.speed(track.who.member, looks.strides(look)),
-                habit => habit.speed_after(body.speed, time, limit, &spec.habits),
-            };
-            self.courses.drive(place, track.way, body.speed, speed_at, network, map);
-            self.nearby.note(place, self.courses.of(place), track.who.half_size, &spec.margin);
+            self.courses.drive(place, way, speed, speed_at, network, map);
+            self.nearby.note(place, self.courses.of(place), half_size);
         }
     }
 }
@@ -358,7 +346,8 @@ impl Closest {
 
 impl Who {
     fn of(hazard: Hazard, member: usize, body: &Body) -> Who {
-        Who { hazard, member, half_size: [body.length / 2.0, body.width / 2.0] }
+        let half_size = [body.length / 2.0, body.width / 2.0];
+        Who { hazard, member, speed: body.speed, half_size }
     }
 }
 

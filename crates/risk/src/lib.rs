@@ -27,7 +27,8 @@
 //!
 //! - [`model`]: the main flow. Start there.
 //! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
-//!   car gets on, `traffic`, how cars keep their distance, and `roadmap`, where lanes lead.
+//!   car gets on, `course`, the same at all looks, `traffic`, how cars keep their distance, and
+//!   `roadmap`, where lanes lead. `nearby`: who of them may cost an ego anything.
 //!   `rehearse`: the same where drivers make way for each other. `pilot`: how the ego would get out.
 //!   `worst`: how bad it gets.
 //! - [`spec`]: all numbers, for each task.

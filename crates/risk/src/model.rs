@@ -151,7 +151,7 @@ impl RiskModel {
             is_coarse,
             fading,
             moments: (0..=looks.count()).map(|look| fading.at(looks.time(look))).collect(),
-            forecast: Forecast::new(looks, &spec.habits),
+            forecast: Forecast::new(looks, &spec),
             rehearsals,
             likely: Vec::with_capacity(actions),
             judged: Vec::with_capacity(actions),

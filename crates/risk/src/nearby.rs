@@ -4,16 +4,22 @@
 //! work. So it is kept in short as well: in single precision, eight side by side, and for each look
 //! only those that an ego could come near to by then.
 //!
-//! Those are told by circles around both, each with its share of the margin: if neither of the ego's
-//! own axes shows enough, the centres are no further apart than the diagonal of what is wanted
-//! along both. How fast two bodies close in is at most the sum of what either velocity differs from
-//! a third one, and with the ego's present one for that the circles stay small. Which of them an ego
-//! has to mind is then told by its own axes, with a rectangle's extent along them from above: turned
-//! by an angle, it takes at most the sine of that more of what it takes the other way.
+//! Where an ego could be at a look is guessed: a box along its road. Nobody there has to mind a body
+//! that is further from the box than two radii: the ego's half diagonal and the body's, the diagonal
+//! of what is wanted at rest, and what closing in adds. How fast two bodies close in is at most the
+//! sum of what either velocity differs from a third one, and with the ego's present one for that the
+//! radii stay small.
 //!
-//! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the places
-//! where it was supposed to be, everybody is); tracks are found in their order; nothing is allocated
-//! once the busiest scene has been seen.
+//! Which of the others an ego has to mind is then told by its own two axes, as in
+//! [`Margin::proximity`], but with the body's extent along them from above: turned by an angle, it is
+//! at most the sine of that more of what it is the other way.
+//!
+//! **Invariants:** whoever costs an ego anything is found, wherever that ego is (outside the box
+//! everybody is) and also if a number of theirs is a NaN; tracks are found in their order; nothing is
+//! allocated once the busiest scene has been seen.
+//!
+//! **Absent on purpose:** infinite numbers, which count as far away. A scene that holds one is not
+//! forecast at all.
 
 use cpss_highway::Task;
 use cpss_highway::action::Controls;
@@ -24,11 +30,15 @@ use crate::course::Course;
 use crate::forecast::length;
 use crate::looks::Looks;
 use crate::proximity::{Margin, Pose};
+use crate::spec::{Backup, RiskSpec};
 use crate::traffic::Whereabouts;
 
 /// Which tracks are where an ego could be, look by look.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Nearby {
+    margin: Margin,
+    /// Whether no way out asks an ego to hold its speed or to get faster.
+    gets_slower: bool,
     /// Where the ego was, from which spots are measured \[m\].
     origin: [f64; 2],
     /// The direction of its road, along which they are measured.
@@ -37,8 +47,9 @@ pub(crate) struct Nearby {
     velocity: [f64; 2],
     tracks: Counted,
     rows: Vec<Row>,
-    /// Groups of spots, so many for each row, not all of them in use.
+    /// Groups of spots, as many for each row, not all of them in use.
     spots: Vec<Spots>,
+    /// How many groups a row has.
     groups: usize,
 }
 
@@ -51,13 +62,13 @@ pub(crate) struct Counted {
     pub(crate) all: usize,
 }
 
-/// A look: where an ego is supposed to be, and how many may matter to it there.
+/// A look: the box where an ego is supposed to be, and how many may matter to it there.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Centre of the places along the road, and how far they reach from there, along and across \[m\].
+    /// The box's centre along the road, and how far it reaches from there, along and across \[m\].
     centre: f32,
     half: [f32; 2],
-    /// How large its circle is there at most \[m\].
+    /// How large an ego's radius is there at most \[m\].
     room: f32,
     spots: Counted,
 }
@@ -83,7 +94,7 @@ struct Seeker {
     /// Cosine and sine of its heading against the road.
     turned: [f32; 2],
     speed: f32,
-    /// Half its length and half its width, each with the margin at rest \[m\].
+    /// Half its length and half its width, each with the margin at rest and for rounding \[m\].
     wanted: [f32; 2],
     closing_time: f32,
 }
@@ -107,24 +118,22 @@ const PEDALS: f64 = 6.0;
 
 impl Nearby {
     /// Room for some looks.
-    pub(crate) fn new(looks: Looks) -> Nearby {
+    pub(crate) fn new(looks: Looks, spec: &RiskSpec) -> Nearby {
         Nearby {
+            margin: spec.margin,
+            gets_slower: spec.backups.iter().all(Backup::gets_slower),
+            origin: [0.0; 2],
+            direction: [1.0, 0.0],
+            velocity: [0.0; 2],
+            tracks: Counted::default(),
             rows: Vec::with_capacity(looks.count()),
             spots: Vec::with_capacity(USUAL_TRACKS / GROUP * looks.count()),
-            ..Nearby::default()
+            groups: 0,
         }
     }
 
     /// Forgets everybody, and supposes where this ego will be.
-    pub(crate) fn begin(
-        &mut self,
-        tracks: Counted,
-        ego: &Ego,
-        margin: &Margin,
-        looks: Looks,
-        task: &Task,
-        gets_slower: bool,
-    ) {
+    pub(crate) fn begin(&mut self, tracks: Counted, ego: &Ego, looks: Looks, task: &Task) {
         self.origin = ego.body.position;
         self.direction = match task.network.lane(ego.body.lane).shape {
             Shape::Straight { direction, .. } => direction,
@@ -133,10 +142,9 @@ impl Nearby {
         self.velocity = self.turn(ego.body.velocity());
         self.tracks = tracks;
         self.rows.clear();
-        self.rows.extend(
-            (1..=looks.count())
-                .map(|look| Row::of(ego, looks.time(look), margin, task, gets_slower)),
-        );
+        for look in 1..=looks.count() {
+            self.rows.push(self.suppose(ego, looks.time(look), task));
+        }
         self.groups = tracks.all.div_ceil(GROUP);
         let size = self.groups * looks.count();
         if self.spots.len() < size {
@@ -145,14 +153,9 @@ impl Nearby {
     }
 
     /// Notes where a track comes by. Tracks come in their order.
-    pub(crate) fn note(
-        &mut self,
-        track: usize,
-        course: Course<'_>,
-        half_size: [f64; 2],
-        margin: &Margin,
-    ) {
-        // However it is turned, a rectangle takes no more room along two axes than this.
+    pub(crate) fn note(&mut self, track: usize, course: Course<'_>, half_size: [f64; 2]) {
+        let margin = self.margin;
+        // However a rectangle is turned, the diagonal of its extents along two axes is no longer than this.
         let size = half_size[0] + half_size[1];
         let fixed = length([margin.along, margin.across]) + ROUNDING + size;
         for look in 0..self.rows.len() {
@@ -185,17 +188,20 @@ impl Nearby {
         &self,
         look: usize,
         ego: &Pose,
-        margin: &Margin,
         whereabouts: Whereabouts,
         mut see: impl FnMut(usize),
     ) {
-        let Some(row) = self.rows.get(look - 1) else { return };
+        let margin = &self.margin;
+        let row = &self.rows[look - 1];
         let place = self.place(ego.position);
         let turned = self.turn([ego.cos, ego.sin]);
         let change = self.change(turned.map(|part| ego.speed * part));
         let room = (EGO_SIZE + margin.closing_time * change) as f32;
+        let [half_length, half_width] = ego.half_size;
+        let diagonal = half_length * half_length + half_width * half_width;
         // A NaN is not where anybody supposed it.
-        let is_as_supposed = room <= row.room && row.contains(place, 0.0);
+        let is_as_supposed =
+            diagonal <= EGO_SIZE * EGO_SIZE && room <= row.room && row.contains(place);
         if !is_as_supposed {
             return (0..self.tracks.of(whereabouts)).for_each(see);
         }
@@ -204,10 +210,7 @@ impl Nearby {
             place,
             turned: turned.map(|part| part as f32),
             speed: ego.speed as f32,
-            wanted: [
-                wanted(ego.half_size[0], margin.along),
-                wanted(ego.half_size[1], margin.across),
-            ],
+            wanted: [wanted(half_length, margin.along), wanted(half_width, margin.across)],
             closing_time: margin.closing_time as f32,
         };
         let count = row.spots.of(whereabouts);
@@ -221,6 +224,43 @@ impl Nearby {
                 see(spots.track[near.trailing_zeros() as usize / 8] as usize);
                 near &= near - 1;
             }
+        }
+    }
+
+    /// Where an ego is supposed to be after a time \[s\], a guess, and nobody there yet.
+    fn suppose(&self, ego: &Ego, time: f64, task: &Task) -> Row {
+        let body = &ego.body;
+        let speed = body.speed;
+        let (slowest, fastest, [back, front], side);
+        match (&task.controls, &task.network.lane(body.lane).shape) {
+            (Controls::Meta { target_speeds, .. }, Shape::Straight { .. }) => {
+                let among = |ends: Option<&f64>| ends.copied().unwrap_or(speed);
+                let (least, most) = (among(target_speeds.first()), among(target_speeds.last()));
+                (slowest, fastest) = (STRAIGHT_ON * speed.min(least), speed.max(most));
+                // One that slows down, after a lane change perhaps, has come down from its fastest after as
+                // many decisions as there are speeds, and one.
+                let fast = if self.gets_slower {
+                    time.min((target_speeds.len() + 1) as f64 * task.decision_time)
+                } else {
+                    time
+                };
+                [back, front] = [slowest * time, fastest * fast + least * (time - fast)];
+                side = SIDEWAYS;
+            }
+            _ => {
+                fastest = speed.abs() + PEDALS * time;
+                slowest = -fastest;
+                [back, front] = [slowest * time, fastest * time];
+                side = front + SIDEWAYS;
+            }
+        };
+        let gains = (speed - slowest).max(fastest - speed) + TURNING;
+        let room = EGO_SIZE + self.margin.closing_time * gains;
+        Row {
+            centre: ((back + front) / 2.0) as f32,
+            half: [((front - back) / 2.0 + ROUNDING) as f32, side as f32],
+            room: room as f32,
+            spots: Counted::default(),
         }
     }
 
@@ -255,54 +295,17 @@ impl Counted {
 }
 
 impl Row {
-    /// Without spots yet: where an ego is supposed to be after a time \[s\]. A guess will do.
-    fn of(ego: &Ego, time: f64, margin: &Margin, task: &Task, gets_slower: bool) -> Row {
-        let body = &ego.body;
-        let speed = body.speed;
-        let (slowest, fastest, [back, front], side);
-        match (&task.controls, &task.network.lane(body.lane).shape) {
-            (Controls::Meta { target_speeds, .. }, Shape::Straight { .. }) => {
-                let among = |ends: Option<&f64>| ends.copied().unwrap_or(speed);
-                let (least, most) = (among(target_speeds.first()), among(target_speeds.last()));
-                (slowest, fastest) = (STRAIGHT_ON * speed.min(least), speed.max(most));
-                // One that slows down, after a lane change perhaps, has come down from its fastest after as
-                // many decisions as there are speeds, and one.
-                let fast = if gets_slower {
-                    time.min((target_speeds.len() + 1) as f64 * task.decision_time)
-                } else {
-                    time
-                };
-                [back, front] = [slowest * time, fastest * fast + least * (time - fast)];
-                side = SIDEWAYS;
-            }
-            _ => {
-                fastest = speed.abs() + PEDALS * time;
-                slowest = -fastest;
-                [back, front] = [slowest * time, fastest * time];
-                side = front + SIDEWAYS;
-            }
-        };
-        let gains = (speed - slowest).max(fastest - speed) + TURNING;
-        let room = EGO_SIZE + margin.closing_time * gains;
-        Row {
-            centre: ((back + front) / 2.0) as f32,
-            half: [((front - back) / 2.0 + ROUNDING) as f32, side as f32],
-            room: room as f32,
-            spots: Counted::default(),
-        }
+    /// Whether a place is in the box; not if that cannot be told, for a NaN.
+    #[inline]
+    fn contains(&self, [along, across]: [f32; 2]) -> bool {
+        ((along - self.centre).abs() <= self.half[0]) & (across.abs() <= self.half[1])
     }
 
-    /// Whether a place is within the places, widened by a distance \[m\]; not if that cannot be told.
+    /// Whether a place is further from the box than a distance \[m\]; not if that cannot be told.
     #[inline]
-    fn contains(&self, [along, across]: [f32; 2], wider: f32) -> bool {
-        ((along - self.centre).abs() <= self.half[0] + wider)
-            & (across.abs() <= self.half[1] + wider)
-    }
-
-    /// Whether a place is outside the places, widened by a distance \[m\]; not if that cannot be told.
-    #[inline]
-    fn excludes(&self, [along, across]: [f32; 2], wider: f32) -> bool {
-        ((along - self.centre).abs() > self.half[0] + wider) | (across.abs() > self.half[1] + wider)
+    fn excludes(&self, [along, across]: [f32; 2], distance: f32) -> bool {
+        ((along - self.centre).abs() > self.half[0] + distance)
+            | (across.abs() > self.half[1] + distance)
     }
 }
 
@@ -353,6 +356,78 @@ mod tests {
     use std::sync::Arc;
 
     const MARGIN: Margin = Margin { along: 2.0, across: 0.4, closing_time: 0.3, boundary: 1.0 };
+    const OFFSET: [f64; 2] = [310.0, -45.0];
+
+    /// A road on which everything is given along it and across, from where the ego is now.
+    #[derive(Clone, Debug)]
+    struct Road {
+        task: Arc<Task>,
+        ego: Ego,
+        looks: Looks,
+        spec: RiskSpec,
+    }
+
+    impl Road {
+        /// The highway, a road of the crossing, and a bend of the racetrack, on which the ego's own heading counts.
+        fn new(id: TaskId, heading: f64, velocity: [f64; 2], margin: Margin) -> Road {
+            let task = Task::with_defaults(id);
+            let mut scene = Scene::default();
+            scene.observe(&World::new(Arc::clone(&task), 1));
+            let mut ego = scene.ego.unwrap();
+            let is_bend = |shape: &Shape| !matches!(shape, Shape::Straight { .. });
+            let bend = task.network.lanes().find(|(_, lane)| is_bend(&lane.shape));
+            if let (TaskId::RacetrackV0, Some((lane, _))) = (id, bend) {
+                ego.body.lane = lane;
+            }
+            ego.body.position = OFFSET;
+            ego.body.speed = length(velocity);
+            (ego.body.sin, ego.body.cos) = heading.sin_cos();
+            let looks = Looks::new(&task, 6.0, 1.0, false);
+            Road { task, ego, looks, spec: RiskSpec { margin, ..RiskSpec::for_task(id) } }
+        }
+
+        fn direction(&self) -> [f64; 2] {
+            match self.task.network.lane(self.ego.body.lane).shape {
+                Shape::Straight { direction, .. } => direction,
+                _ => [self.ego.body.cos, self.ego.body.sin],
+            }
+        }
+
+        /// A pose that was given along the road and across.
+        fn pose(&self, given: &Pose) -> Pose {
+            let [cos, sin] = self.direction();
+            let turn = |[x, y]: [f64; 2]| [cos * x - sin * y, sin * x + cos * y];
+            let [x, y] = turn(given.position);
+            let [pose_cos, pose_sin] = turn([given.cos, given.sin]);
+            let position = [OFFSET[0] + x, OFFSET[1] + y];
+            Pose { position, cos: pose_cos, sin: pose_sin, ..*given }
+        }
+
+        /// Who is near, if these are where they are at every look.
+        fn nearby(&self, tracks: &[Pose], always: usize) -> Nearby {
+            let Road { task, ego, looks, spec } = self;
+            let mut nearby = Nearby::new(*looks, spec);
+            nearby.begin(Counted { always, all: tracks.len() }, ego, *looks, task);
+            for (track, pose) in tracks.iter().enumerate() {
+                let repeated = |number: f64| vec![number; looks.count()];
+                let course = Course {
+                    x: &repeated(pose.position[0]),
+                    y: &repeated(pose.position[1]),
+                    cos: &repeated(pose.cos),
+                    sin: &repeated(pose.sin),
+                    speed: &repeated(pose.speed),
+                };
+                nearby.note(track, course, pose.half_size);
+            }
+            nearby
+        }
+    }
+
+    fn found(nearby: &Nearby, look: usize, ego: &Pose, whereabouts: Whereabouts) -> Vec<usize> {
+        let mut found = Vec::new();
+        nearby.each(look, ego, whereabouts, |track| found.push(track));
+        found
+    }
 
     fn margins() -> impl Strategy<Value = Margin> {
         let any = (0.1..15.0, 0.1..15.0, 0.0..1.0).prop_map(|(along, across, closing_time)| {
@@ -361,60 +436,47 @@ mod tests {
         prop_oneof![Just(MARGIN), any]
     }
 
-    /// Ahead, right, turned by, speed, length, width.
+    fn roads() -> impl Strategy<Value = Road> {
+        let id = prop_oneof![
+            Just(TaskId::HighwayV0),
+            Just(TaskId::IntersectionV0),
+            Just(TaskId::RacetrackV0)
+        ];
+        (id, -3.2..3.2, 0.0..40.0, margins())
+            .prop_map(|(id, heading, speed, margin)| Road::new(id, heading, [speed, 0.0], margin))
+    }
+
+    fn headings() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(0.0), -0.3..0.3, -3.2..3.2]
+    }
+
+    fn pose(position: [f64; 2], heading: f64, speed: f64, [length, width]: [f64; 2]) -> Pose {
+        let (sin, cos) = heading.sin_cos();
+        Pose { position, cos, sin, speed, half_size: [length / 2.0, width / 2.0] }
+    }
+
+    /// Anybody in some stretch of the road.
     fn poses(ahead: f64) -> impl Strategy<Value = Vec<Pose>> {
-        let turned = prop_oneof![Just(0.0), -0.3..0.3, -3.2..3.2];
-        let pose = (-ahead..ahead, -14.0..14.0, turned, -10.0..40.0, 1.0..15.0, 1.0..4.0);
-        let pose = pose.prop_map(
-            |(x, y, heading, speed, length, width): (f64, f64, f64, f64, f64, f64)| {
-                let (sin, cos) = heading.sin_cos();
-                Pose { position: [x, y], cos, sin, speed, half_size: [length / 2.0, width / 2.0] }
-            },
-        );
+        let place = (-ahead..ahead, -14.0..14.0).prop_map(|(x, y)| [x, y]);
+        let size = (1.0..15.0, 1.0..4.0).prop_map(|(length, width)| [length, width]);
+        let pose = (place, headings(), -10.0..40.0, size)
+            .prop_map(|(place, heading, speed, size)| pose(place, heading, speed, size));
         prop::collection::vec(pose, 0..40)
     }
 
-    /// The same poses at each of three looks, around an ego that starts at the origin.
-    fn nearby(
-        id: TaskId,
-        poses: &[Pose],
-        always: usize,
-        margin: &Margin,
-        gets_slower: bool,
-    ) -> Nearby {
-        let task = Task::with_defaults(id);
-        let mut scene = Scene::default();
-        scene.observe(&World::new(Arc::clone(&task), 1));
-        let mut ego = scene.ego.unwrap();
-        ego.body.position = [0.0, 0.0];
-        let looks = Looks::new(&task, 3.0, 1.0, false);
-        let mut nearby = Nearby::new(looks);
-        let tracks = Counted { always, all: poses.len() };
-        nearby.begin(tracks, &ego, margin, looks, &task, gets_slower);
-        for (track, pose) in poses.iter().enumerate() {
-            let repeated = |number: f64| vec![number; looks.count()];
-            let course = Course {
-                x: &repeated(pose.position[0]),
-                y: &repeated(pose.position[1]),
-                cos: &repeated(pose.cos),
-                sin: &repeated(pose.sin),
-                speed: &repeated(pose.speed),
-            };
-            nearby.note(track, course, pose.half_size, margin);
+    /// The other body, moved away from an ego until it costs that ego next to nothing.
+    fn moved_away(ego: &Pose, other: &Pose, towards: f64, margin: &Margin) -> Pose {
+        let (sin, cos) = towards.sin_cos();
+        let at = |distance: f64| {
+            let [x, y] = ego.position;
+            Pose { position: [x + distance * cos, y + distance * sin], ..*other }
+        };
+        let (mut near, mut far) = (0.0, 500.0);
+        for _ in 0..40 {
+            let middle = (near + far) / 2.0;
+            if margin.proximity(ego, &at(middle)).cost > 0.0 { near = middle } else { far = middle }
         }
-        nearby
-    }
-
-    fn found(
-        nearby: &Nearby,
-        look: usize,
-        ego: &Pose,
-        margin: &Margin,
-        whereabouts: Whereabouts,
-    ) -> Vec<usize> {
-        let mut found = Vec::new();
-        nearby.each(look, ego, margin, whereabouts, |track| found.push(track));
-        found
+        at(near)
     }
 
     proptest! {
@@ -422,30 +484,68 @@ mod tests {
 
         #[test]
         fn whoever_costs_an_ego_anything_is_found(
-            id in prop_oneof![Just(TaskId::HighwayV0), Just(TaskId::RacetrackV0)],
+            road in roads(),
             tracks in poses(60.0),
             egos in poses(50.0),
             share in 0.0..=1.0_f64,
-            margin in margins(),
-            gets_slower in any::<bool>(),
         ) {
+            let tracks: Vec<Pose> = tracks.iter().map(|pose| road.pose(pose)).collect();
             let always = (share * tracks.len() as f64) as usize;
-            let nearby = nearby(id, &tracks, always, &margin, gets_slower);
+            let nearby = road.nearby(&tracks, always);
             for (place, ego) in egos.iter().enumerate() {
-                // Its own size is not up to it.
-                let ego = Pose { half_size: [2.5, 1.0], ..*ego };
+                // Half of them are as large as an ego is.
+                let size = if place % 2 == 0 { [LENGTH / 2.0, WIDTH / 2.0] } else { ego.half_size };
+                let ego = road.pose(&Pose { half_size: size, ..*ego });
                 for (whereabouts, count) in
                     [(Whereabouts::OnItsLane, always), (Whereabouts::Gone, tracks.len())]
                 {
-                    let found = found(&nearby, 1 + place % 3, &ego, &margin, whereabouts);
+                    let found = found(&nearby, 1 + place % 3, &ego, whereabouts);
                     prop_assert!(found.is_sorted() && found.iter().all(|track| *track < count));
                     for (track, pose) in tracks[..count].iter().enumerate() {
-                        let costs = margin.proximity(&ego, pose).cost > 0.0;
+                        let costs = road.spec.margin.proximity(&ego, pose).cost > 0.0;
                         prop_assert!(!costs || found.contains(&track), "{track} {found:?}");
                     }
                 }
             }
         }
+
+        #[test]
+        fn whoever_just_costs_an_ego_on_the_edge_of_its_box_is_found(
+            road in roads(),
+            look in 1..6_usize,
+            edge in prop::array::uniform2(prop_oneof![Just(-1.0_f32), Just(1.0), -1.0..1.0_f32]),
+            heading in headings(),
+            fastness in -1.0..1.0,
+            others in prop::collection::vec(
+                (headings(), -10.0..40.0, 1.0..15.0, 1.0..4.0, -3.2..3.2), 1..20),
+        ) {
+            let margin = &road.spec.margin;
+            let Row { centre, half, room, .. } = road.nearby(&[], 0).rows[look - 1];
+            // As fast as it may be there, or nearly: any faster and everybody is looked at.
+            let gains = (f64::from(room) - EGO_SIZE) / margin.closing_time.max(0.01);
+            let speed = road.ego.body.speed + 0.999 * gains * fastness;
+            let place = [centre + 0.999 * half[0] * edge[0], 0.999 * half[1] * edge[1]];
+            let ego = pose(place.map(f64::from), heading, speed, [LENGTH, WIDTH]);
+            let tracks = others.iter().map(|&(heading, speed, length, width, towards)| {
+                let other = pose([0.0; 2], heading, speed, [length, width]);
+                moved_away(&road.pose(&ego), &road.pose(&other), towards, margin)
+            });
+            let tracks: Vec<Pose> = tracks.collect();
+            let nearby = road.nearby(&tracks, tracks.len());
+            let all: Vec<usize> = (0..tracks.len()).collect();
+            prop_assert_eq!(found(&nearby, look, &road.pose(&ego), Whereabouts::Gone), all);
+        }
+    }
+
+    fn car(x: f64, y: f64) -> Pose {
+        pose([x, y], 0.0, 25.0, [5.0, 2.0])
+    }
+
+    fn found_on_the_highway(tracks: &[Pose], ego: &Pose) -> Vec<usize> {
+        let road = Road::new(TaskId::HighwayV0, 0.0, [25.0, 0.0], MARGIN);
+        let tracks: Vec<Pose> = tracks.iter().map(|pose| road.pose(pose)).collect();
+        let nearby = road.nearby(&tracks, tracks.len());
+        found(&nearby, 1, &road.pose(ego), Whereabouts::OnItsLane)
     }
 
     #[test]
@@ -455,37 +555,30 @@ mod tests {
 
     #[test]
     fn those_too_far_away_or_beside_an_ego_along_its_road_are_not() {
-        let car = |x: f64, y: f64| Pose {
-            position: [x, y],
-            cos: 1.0,
-            sin: 0.0,
-            speed: 25.0,
-            half_size: [2.5, 1.0],
-        };
         let tracks = [car(35.0, 0.0), car(28.0, 4.0), car(90.0, 0.0), car(25.0, 8.0)];
-        let nearby = nearby(TaskId::HighwayV0, &tracks, 4, &MARGIN, false);
-        let found = |ego: &Pose| found(&nearby, 1, ego, &MARGIN, Whereabouts::OnItsLane);
+        let found = |ego: &Pose| found_on_the_highway(&tracks, ego);
         assert_eq!(found(&car(28.0, 0.0)), [0]);
         let turned = Pose { cos: 0.3_f64.cos(), sin: 0.3_f64.sin(), ..car(28.0, 0.0) };
         assert_eq!(found(&turned), [0, 1], "a turned one minds the side it turns to");
-        assert_eq!(found(&car(-70.0, 0.0)), [0, 1, 2, 3], "and one that is elsewhere at everybody");
-        assert_eq!(found(&car(f64::NAN, 0.0)), [0, 1, 2, 3]);
+        assert_eq!(found(&car(-70.0, 0.0)), [0, 1, 2, 3], "and one that is elsewhere everybody");
+        let long = Pose { half_size: [6.0, 1.0], ..car(28.0, 0.0) };
+        assert_eq!(found(&long), [0, 1, 2, 3], "as does one larger than an ego is");
+        for bad in [car(f64::NAN, 0.0), Pose { half_size: [f64::NAN, 1.0], ..car(28.0, 0.0) }] {
+            assert_eq!(found(&bad), [0, 1, 2, 3]);
+        }
     }
 
     #[test]
     fn whoever_makes_no_sense_is_near_everybody() {
-        let car =
-            Pose { position: [400.0, 0.0], cos: 1.0, sin: 0.0, speed: 25.0, half_size: [2.5, 1.0] };
+        let far = car(400.0, 0.0);
         let tracks = [
-            car,
-            Pose { position: [f64::NAN, 0.0], ..car },
-            Pose { position: [400.0, f64::NAN], ..car },
-            Pose { sin: f64::NAN, ..car },
-            Pose { speed: f64::NAN, ..car },
-            Pose { half_size: [f64::NAN, 1.0], ..car },
+            far,
+            Pose { position: [f64::NAN, 0.0], ..far },
+            Pose { position: [400.0, f64::NAN], ..far },
+            Pose { sin: f64::NAN, ..far },
+            Pose { speed: f64::NAN, ..far },
+            Pose { half_size: [f64::NAN, 1.0], ..far },
         ];
-        let nearby = nearby(TaskId::HighwayV0, &tracks, 6, &MARGIN, false);
-        let ego = Pose { position: [28.0, 0.0], ..car };
-        assert_eq!(found(&nearby, 1, &ego, &MARGIN, Whereabouts::OnItsLane), [1, 2, 3, 4, 5]);
+        assert_eq!(found_on_the_highway(&tracks, &car(28.0, 0.0)), [1, 2, 3, 4, 5]);
     }
 }

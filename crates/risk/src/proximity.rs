@@ -12,7 +12,8 @@
 //! Start at [`Margin::proximity`].
 //!
 //! **Invariants**, each pinned by a test: the cost is in [0, 1]; it is 1 exactly when the rectangles
-//! touch or overlap; it never grows with the gap on an axis; a senseless pose (NaN) costs 1.
+//! touch or overlap; it never grows with the gap on an axis; a senseless pose (NaN) of another
+//! body costs 1.
 //!
 //! **Absent on purpose:** time. Where the bodies will be is the business of `forecast`.
 

@@ -109,7 +109,7 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Whether it never asks an ego under meta-actions to hold its speed.
+    /// Whether it asks an ego under meta-actions neither to hold its speed nor to get faster.
     pub(crate) fn gets_slower(&self) -> bool {
         let Backup::Meta(script) = self else { return true };
         !script.iter().any(|meta| matches!(meta, Faster | Idle))
