@@ -218,13 +218,21 @@ mod tests {
 
     /// A car alone on its way to the crossing, as it is rehearsed.
     fn read(acceleration: Option<f64>) -> Vehicle {
+        read_behind(None, acceleration)
+    }
+
+    /// The same behind another one, which is so far ahead \[m\] and as fast.
+    fn read_behind(leader: Option<f64>, acceleration: Option<f64>) -> Vehicle {
         let task = crossing();
         let mut scene = Scene::default();
         scene.observe(&World::new(task.clone(), 3));
         let lane = task.network.lane(task.network.find_lane("o1", "ir1", 0).unwrap());
-        let heading = lane.heading_at(30.0);
-        let body = Body::new(&task.network, lane.position(30.0, 0.0), heading, 7.0, [5.0, 2.0]);
-        scene.others = vec![Body { acceleration, ..body }];
+        let at = |along: f64| {
+            let position = lane.position(along, 0.0);
+            Body::new(&task.network, position, lane.heading_at(along), 7.0, [5.0, 2.0])
+        };
+        scene.others = vec![Body { acceleration, ..at(30.0) }];
+        scene.others.extend(leader.map(|ahead| at(30.0 + ahead)));
         let mut rehearsal = Rehearsal::new(&task);
         rehearsal.set(&scene, &Guess { wish: 9.0, looked: 0.0 }, &task);
         rehearsal.others().next().unwrap().clone()
@@ -246,6 +254,33 @@ mod tests {
     fn whoever_brakes_at_the_limit_for_nobody_gives_way() {
         let car = read(Some(-6.0));
         assert!(car.is_yielding && car.target_speed == 0.0);
+    }
+
+    #[test]
+    fn whoever_brakes_at_the_limit_behind_another_does_not_give_way() {
+        let car = read_behind(Some(9.0), Some(-6.0));
+        assert!(!car.is_yielding && car.target_speed == 9.0, "{}", car.target_speed);
+        // That one is too far ahead to be the reason.
+        assert!(read_behind(Some(50.0), Some(-6.0)).is_yielding);
+    }
+
+    #[test]
+    fn what_a_car_ahead_takes_off_is_added_back_before_an_aim_is_read() {
+        // To hold 7 m/s behind a car takes a wish for more.
+        let (alone, behind) = (read(Some(0.0)), read_behind(Some(25.0), Some(0.0)));
+        assert!(behind.target_speed > alone.target_speed + 0.1, "{}", behind.target_speed);
+        // It rehearses what was seen: with the aim that was read, it speeds up just like that.
+        let task = crossing();
+        let mut simulation = Simulation::new(task.rules.temper());
+        let lane = task.network.lane(behind.lane);
+        let mut leader = behind.clone();
+        [leader.x, leader.y] = lane.position(55.0, 0.0);
+        (leader.along, leader.across) = lane.local_coordinates(leader.position());
+        simulation.vehicles.extend([behind.clone(), leader]);
+        let held_up = simulation.held_up(0, &task);
+        let Temper { comfort_acceleration, .. } = simulation.model.temper;
+        let free = 1.0 - (7.0 / behind.target_speed).powf(behind.exponent);
+        assert!((comfort_acceleration * free - held_up).abs() < 1e-6, "{free} {held_up}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use cpss_highway::rehearsal::{Guess, LONGEST_FRAME, Rehearsal};
 use cpss_highway::vehicle::{LENGTH, Vehicle, WIDTH};
 use cpss_highway::{Action, Scene, Task};
 
-use crate::forecast::Hazard;
+use crate::forecast::{Hazard, length};
 use crate::pilot::{Pilot, Progress};
 use crate::proximity::{Pose, Proximity};
 use crate::roadmap::edge_distance;
@@ -256,8 +256,53 @@ fn is_near(ego: &Vehicle, car: &Vehicle, half_size: &[f64; 2], spec: &RiskSpec) 
     let margin = &spec.margin;
     let closing = margin.closing_time * (ego.speed.abs() + car.speed.abs());
     let sizes = (LENGTH + WIDTH) / 2.0 + half_size[0] + half_size[1];
-    let reach = sizes + margin.along.max(margin.across) + closing;
+    let reach = sizes + length([margin.along, margin.across]) + closing;
     let [dx, dy] = [car.x - ego.x, car.y - ego.y];
     let is_far = dx * dx + dy * dy > reach * reach;
     !is_far
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpss_highway::{TaskId, World};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn whoever_costs_an_ego_anything_is_near(
+            [along, across] in prop::array::uniform2(0.1..15.0),
+            closing_time in 0.0..1.0,
+            turned in prop::array::uniform2(-3.2..3.2_f64),
+            speeds in prop::array::uniform2(-10.0..40.0),
+            [half_length, half_width] in prop::array::uniform2(0.5..10.0),
+            towards in -3.2..3.2_f64,
+        ) {
+            let task = Task::with_defaults(TaskId::IntersectionV0);
+            let mut spec = RiskSpec::for_task(task.id);
+            (spec.margin.along, spec.margin.across) = (along, across);
+            spec.margin.closing_time = closing_time;
+            let driven = World::new(task, 1).ego().clone();
+            let [mut ego, mut car] = [0, 1].map(|which| {
+                let (sin, cos) = turned[which].sin_cos();
+                Vehicle { cos, sin, speed: speeds[which], ..driven.clone() }
+            });
+            (ego.x, ego.y) = (0.0, 0.0);
+            let half_size = [half_length, half_width];
+            // As far away as it may be without being near.
+            let (sin, cos) = towards.sin_cos();
+            let (mut near, mut far) = (0.0, 500.0);
+            for _ in 0..50 {
+                let middle = (near + far) / 2.0;
+                (car.x, car.y) = (middle * cos, middle * sin);
+                if is_near(&ego, &car, &half_size, &spec) { near = middle } else { far = middle }
+            }
+            (car.x, car.y) = (far * cos, far * sin);
+            prop_assert!(!is_near(&ego, &car, &half_size, &spec));
+            let car = Pose { half_size, ..Pose::of_ego(&car) };
+            prop_assert_eq!(spec.margin.proximity(&Pose::of_ego(&ego), &car).cost, 0.0);
+        }
+    }
 }

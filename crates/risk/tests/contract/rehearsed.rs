@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::stage::Stage;
 use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
-use cpss_risk::{Guess, RiskModel, RiskSpec};
+use cpss_risk::{Backup, Guess, Hazard, RiskModel, RiskSpec};
 
 /// The first and the last of the crossing's three actions.
 const SLOWER_AT_CROSSING: usize = 0;
@@ -101,6 +101,67 @@ fn a_crash_in_the_coming_decision_is_not_for_sale_even_if_one_guess_alone_sees_i
     assert_eq!(cost_of(&[stays]), 1.0);
     assert!(cost_of(&[drives_off]) < 1.0);
     assert_eq!(cost_of(&[drives_off, drives_off, stays]), 1.0);
+}
+
+#[test]
+fn a_crash_is_blamed_on_whom_the_ego_hits_not_on_who_stands_by() {
+    // Cars stand in the ego's way and beside it, in either order.
+    let [ahead, beside] = [(6.5, 0.0), (2.0, 4.0)];
+    for (place, cars) in [[ahead, beside], [beside, ahead]].iter().enumerate() {
+        let mut stage = Stage::new(TaskId::IntersectionV0);
+        stage.place_ego(("o0", "ir0", 0), 60.0, 9.0);
+        for (forward, right) in cars {
+            stage.add(*forward, *right, 0.0, 0.0).crashed = true;
+        }
+        let assessment = stage.model.assess(&stage.scene);
+        assert_eq!(assessment.costs, [1.0; 3]);
+        for conflict in &assessment.conflicts {
+            let conflict = conflict.unwrap();
+            assert_eq!(conflict.hazard, Hazard::Car(place), "{conflict:?}");
+            assert!(conflict.time <= 1.0 && conflict.clearance < 0.5, "{conflict:?}");
+        }
+    }
+}
+
+#[test]
+fn an_action_at_the_crossing_costs_what_its_best_way_out_does() {
+    let task = Task::with_defaults(TaskId::IntersectionV0);
+    let spec = RiskSpec::for_task(task.id);
+    let spec = RiskSpec { guesses: vec![Guess { wish: 8.0, looked: 0.2 }], ..spec };
+    let with =
+        |backups: Vec<Backup>| RiskModel::new(&task, RiskSpec { backups, ..spec.clone() }).unwrap();
+    let ways = spec.backups.iter().copied().filter(|backup| matches!(backup, Backup::Meta(_)));
+    let mut alone: Vec<RiskModel> = ways.map(|backup| with(vec![backup])).collect();
+    let mut all = with(spec.backups.clone());
+    let mut seen = vec![0.0; task.observer.len()];
+    let mut scene = Scene::default();
+    // Whether two ways out ever cost differently.
+    let mut differ = vec![vec![false; alone.len()]; alone.len()];
+    for seed in 1_000_000..1_000_060 {
+        let mut world = World::new(Arc::clone(&task), seed);
+        for _ in 0..8 {
+            scene.observe(&world);
+            let costs: Vec<Vec<f64>> =
+                alone.iter_mut().map(|model| model.assess(&scene).costs.clone()).collect();
+            for (action, cost) in all.assess(&scene).costs.iter().enumerate() {
+                let best = costs.iter().map(|costs| costs[action]).fold(1.0, f64::min);
+                // At the crossing what no action avoids counts too.
+                assert_eq!(*cost, best, "{seed} {action}: {costs:?}");
+            }
+            for (way, costs_of_way) in costs.iter().enumerate() {
+                for (other, costs_of_other) in costs.iter().enumerate() {
+                    differ[way][other] |= costs_of_way != costs_of_other;
+                }
+            }
+            if world.step(Action::Index(FASTER_AT_CROSSING), &mut seen).unwrap().is_over() {
+                break;
+            }
+        }
+    }
+    assert_eq!(alone.len(), 8);
+    for (way, differ) in differ.iter().enumerate() {
+        assert_eq!(differ.iter().filter(|differ| **differ).count(), 7, "{way}: {differ:?}");
+    }
 }
 
 #[test]
