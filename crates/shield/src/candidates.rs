@@ -385,6 +385,15 @@ mod tests {
             error(&Neighbourhood { high: &[1.0, -2.5], ..AROUND }),
             CandidateError::OutOfRange { field: "high", dimension: 1, value: -2.5 }
         );
+        let endless = f64::INFINITY;
+        assert_eq!(
+            error(&Neighbourhood { high: &[endless, 1.0], ..AROUND }),
+            CandidateError::OutOfRange { field: "high", dimension: 0, value: endless }
+        );
+        assert_eq!(
+            error(&Neighbourhood { low: &[-endless, -1.0], ..AROUND }),
+            CandidateError::OutOfRange { field: "low", dimension: 0, value: -endless }
+        );
         assert_eq!(
             error(&Neighbourhood { radius: &[1.0], ..AROUND }),
             CandidateError::Length { field: "radius", expected: 2, found: 1 }
