@@ -182,6 +182,17 @@ mod tests {
     }
 
     #[test]
+    fn the_slack_is_as_large_as_it_says_and_no_larger() {
+        // The excess is the whole envelope here, and what is spent beyond it the slack.
+        for step in [1, 10, 1_000, 100_000] {
+            let account = Ledger { excess: 1.0, step, ..Ledger::open(1e-300, 2, 1e-6) };
+            let slack = (step as f64 + 8.0) * f64::EPSILON * 2.0;
+            assert!(Ledger { spent: 1.0 + 0.9 * slack, ..account }.envelope_holds(), "{step}");
+            assert!(!Ledger { spent: 1.0 + 1.1 * slack, ..account }.envelope_holds(), "{step}");
+        }
+    }
+
+    #[test]
     fn regression_an_infinite_bound_vouches_for_nothing() {
         // Spent by 1e307 more than the excess explains, but `B + C + E` overflows, and with it
         // the slack.

@@ -50,6 +50,8 @@ proptest! {
                 Verdict::Replace(_) => counts.replaced += 1,
                 Verdict::Infeasible(_) => counts.infeasible += 1,
             }
+            let refused = decision.verdict() != Verdict::Admit;
+            prop_assert_eq!(decision.verdict().intervenes(), refused);
             let cost = decision.cost_proposed();
             counts.unusable_costs += u64::from(!usable(cost));
             counts.unusable_contexts += u64::from(!usable(moment.density));
@@ -74,6 +76,7 @@ proptest! {
         prop_assert_eq!((certificate.envelope, certificate.envelope_held), (envelope, held));
         prop_assert_eq!(certificate.steps, moments.len() as u64);
         prop_assert_eq!((certificate.mode, certificate.budget), (spec.mode, spec.budget));
+        prop_assert_eq!((certificate.horizon, certificate.epsilon), (spec.horizon, spec.epsilon));
         prop_assert_eq!(shield.reset(), certificate);
     }
 }
