@@ -211,6 +211,7 @@ fn cost_of(ratio: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const MARGIN: Margin = Margin { along: 2.0, across: 0.5, closing_time: 0.5, boundary: 1.0 };
 
@@ -221,6 +222,74 @@ mod tests {
 
     fn cost(other: Pose) -> f64 {
         MARGIN.proximity(&car(0.0, 0.0, 0.0, 20.0), &other).cost
+    }
+
+    /// The lowest and the highest place of a rectangle's corners along an axis.
+    fn shadow(pose: &Pose, [x, y]: [f64; 2]) -> [f64; 2] {
+        let [half_length, half_width] = pose.half_size;
+        let corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)].map(|(fore, right)| {
+            let [along, across] = [fore * half_length, right * half_width];
+            let corner_x = pose.position[0] + along * pose.cos - across * pose.sin;
+            let corner_y = pose.position[1] + along * pose.sin + across * pose.cos;
+            corner_x * x + corner_y * y
+        });
+        let fold = |pick: fn(f64, f64) -> f64| corners.into_iter().reduce(pick).unwrap();
+        [fold(f64::min), fold(f64::max)]
+    }
+
+    /// The same by the corners of both, along each of the four axes.
+    fn by_corners(margin: &Margin, ego: &Pose, other: &Pose) -> Proximity {
+        let axes = [ego, other].map(|pose| [[pose.cos, pose.sin], [-pose.sin, pose.cos]]);
+        let mut widest = Widest { ratio: f64::NEG_INFINITY, clearance: f64::NEG_INFINITY };
+        for [x, y] in axes.concat() {
+            let along = (x * ego.cos + y * ego.sin).abs();
+            let across = (y * ego.cos - x * ego.sin).abs();
+            let speed = |pose: &Pose| pose.speed * (x * pose.cos + y * pose.sin);
+            let middle = |pose: &Pose| pose.position[0] * x + pose.position[1] * y;
+            let closes = (speed(ego) - speed(other)) * (middle(other) - middle(ego)).signum();
+            let wanted = margin.along * along
+                + margin.across * across
+                + margin.closing_time * closes.max(0.0);
+            let ([low, high], [other_low, other_high]) =
+                (shadow(ego, [x, y]), shadow(other, [x, y]));
+            let gap = (other_low - high).max(low - other_high);
+            widest.ratio = widest.ratio.max(gap / wanted);
+            widest.clearance = widest.clearance.max(gap);
+        }
+        Proximity { cost: (1.0 - widest.ratio).clamp(0.0, 1.0), clearance: widest.clearance }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+
+        #[test]
+        fn it_is_what_the_corners_of_both_show(
+            [x, y, other_x, other_y] in prop::array::uniform4(-9.0..9.0),
+            [heading, other_heading] in prop::array::uniform2(-3.2..3.2),
+            [speed, other_speed] in prop::array::uniform2(-5.0..30.0),
+            [length, width, other_length, other_width] in prop::array::uniform4(0.3..4.0),
+            [along, across, closing_time] in prop::array::uniform3(0.1..5.0),
+        ) {
+            let margin = Margin { along, across, closing_time, boundary: 1.0 };
+            let ego = Pose { half_size: [length, width], ..car(x, y, heading, speed) };
+            let other = car(other_x, other_y, other_heading, other_speed);
+            let other = Pose { half_size: [other_length, other_width], ..other };
+            let (found, expected) = (margin.proximity(&ego, &other), by_corners(&margin, &ego, &other));
+            prop_assert!((found.cost - expected.cost).abs() < 1e-9, "{found:?} {expected:?}");
+            if found.cost > 0.0 {
+                let apart = (found.clearance - expected.clearance).abs();
+                prop_assert!(apart < 1e-9, "{found:?} {expected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_edge_of_the_road_is_measured_in_its_own_margin() {
+        let margin = Margin { boundary: 2.0, ..MARGIN };
+        assert_eq!(margin.boundary_proximity(0.5), Proximity { cost: 0.75, clearance: 0.5 });
+        assert_eq!(margin.boundary_proximity(2.0).cost, 0.0);
+        assert_eq!(margin.boundary_proximity(0.0).cost, 1.0);
+        assert_eq!(margin.boundary_proximity(-1.0).cost, 1.0);
     }
 
     #[test]

@@ -96,3 +96,66 @@ impl Worst {
         Worst { likely: self.likely.min(other.likely), ..*better }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worst(likely: f64, cost: f64) -> Worst {
+        Worst { likely, cost, conflict: None }
+    }
+
+    #[test]
+    fn the_worst_moment_is_kept_with_its_reason_and_the_first_of_equals() {
+        let mut found = Worst::NONE;
+        let close = |cost| Proximity { cost, clearance: 1.0 - cost };
+        let moment = |time, weight| Moment { time, weight };
+        found.note(0.2, close(0.4), Hazard::Car(1), moment(1.0, 1.0));
+        found.note(0.6, close(0.6), Hazard::Car(2), moment(2.0, 0.5));
+        assert_eq!((found.likely, found.cost), (0.3, 0.4));
+        found.note(0.0, close(0.8), Hazard::Car(3), moment(3.0, 0.5));
+        let conflict = found.conflict.unwrap();
+        assert_eq!((conflict.hazard, conflict.time), (Hazard::Car(1), 1.0));
+        found.note(0.0, close(1.0), Hazard::Boundary, moment(4.0, 0.5));
+        assert_eq!((found.likely, found.cost), (0.3, 0.5));
+        assert_eq!(found.conflict.unwrap().hazard, Hazard::Boundary);
+    }
+
+    #[test]
+    fn worse_is_worse_in_either_way_and_not_the_same() {
+        let known = worst(0.2, 0.5);
+        for (likely, cost, is_worse) in [
+            (0.2, 0.5, false),
+            (0.1, 0.4, false),
+            (0.3, 0.5, true),
+            (0.2, 0.6, true),
+            (0.3, 0.4, true),
+            (0.1, 0.6, true),
+        ] {
+            assert_eq!(worst(likely, cost).is_worse_than(&known), is_worse, "{likely} {cost}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_weighs_less_makes_it_worse() {
+        let known = worst(0.2, 0.5);
+        assert!(known.is_beyond(0.2) && known.is_beyond(0.1) && !known.is_beyond(0.3));
+        assert!(!known.is_beyond(0.6), "neither in the one way nor in the other");
+        assert!(!worst(0.6, 0.2).is_beyond(0.3), "each counts");
+    }
+
+    #[test]
+    fn the_better_way_out_is_the_better_one_in_each_way() {
+        let conflict = Conflict { hazard: Hazard::Boundary, time: 1.0, clearance: 0.0 };
+        let other = Worst { likely: 0.4, cost: 0.4, conflict: Some(conflict) };
+        let both = worst(0.2, 0.5).or_better(&other);
+        assert_eq!((both.likely, both.cost), (0.2, 0.4));
+        assert_eq!(both.conflict, Some(conflict), "the reason is that of the cost");
+        let first = worst(0.5, 0.4).or_better(&other);
+        assert_eq!(
+            (first.likely, first.cost, first.conflict),
+            (0.4, 0.4, None),
+            "of equals the first"
+        );
+    }
+}

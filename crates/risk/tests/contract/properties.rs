@@ -17,6 +17,13 @@ fn cars() -> impl Strategy<Value = Vec<Car>> {
     prop::collection::vec(car, 0..12)
 }
 
+/// The same in lanes beside the ego's, and the same way.
+fn traffic() -> impl Strategy<Value = Vec<Car>> {
+    let car = (-60.0..90.0, -2..3, 10.0..32.0)
+        .prop_map(|(ahead, lanes, speed)| (ahead, 4.0 * f64::from(lanes), 0.0, speed, false));
+    prop::collection::vec(car, 1..12)
+}
+
 fn stage_with(id: TaskId, cars: &[Car]) -> Stage {
     let mut stage = Stage::new(id);
     for &(ahead, right, turned, speed, crashed) in cars {
@@ -48,6 +55,25 @@ proptest! {
         used.scene = fresh.scene.clone();
         let bits = |costs: Vec<f64>| costs.into_iter().map(f64::to_bits).collect::<Vec<_>>();
         prop_assert_eq!(bits(fresh.costs()), bits(used.costs()));
+    }
+
+    #[test]
+    fn in_which_order_ways_out_are_tried_changes_no_cost(
+        which in 0..TASKS.len(),
+        cars in traffic(),
+        turns in 0..10_usize,
+        backwards in any::<bool>(),
+    ) {
+        let mut stage = stage_with(TASKS[which], &cars);
+        let costs = stage.costs();
+        let mut spec = stage.model.spec().clone();
+        let count = spec.backups.len();
+        spec.backups.rotate_left(turns % count);
+        if backwards {
+            spec.backups.reverse();
+        }
+        stage.model = RiskModel::new(&stage.task, spec).unwrap();
+        prop_assert_eq!(costs, stage.costs());
     }
 
     /// Where nothing is expected of drivers: one more car can keep another from changing lane or make it
