@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cpss_highway::action::Meta;
 use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
-use cpss_risk::{Backup, Hazard, RiskModel, RiskSpec};
+use cpss_risk::{Backup, Conflict, Hazard, RiskModel, RiskSpec};
 
 #[test]
 fn an_empty_road_costs_nothing() {
@@ -232,6 +232,35 @@ fn steering_off_the_road_costs_one() {
     assert!(assessment.costs[4] < 1.0, "hard right: {:?}", assessment.costs);
 }
 
+/// What comes of going straight on, for an ego in the middle of a racetrack's lane that can only keep it,
+/// if a wreck stands so far ahead of it and to its right \[m\].
+fn kept_to_its_lane(ahead: f64, right: f64) -> Option<Conflict> {
+    let mut stage = Stage::new(TaskId::RacetrackV0);
+    stage.place_ego(("a", "b", 0), 2.0, 10.0);
+    stage.add(ahead, right, 0.0, 0.0).crashed = true;
+    let keep_lane = Backup::Steer { sides: [0, 0], after: 0.0, brakes: false };
+    let spec = RiskSpec { backups: vec![keep_lane], ..stage.model.spec().clone() };
+    stage.model = RiskModel::new(&stage.task, spec).unwrap();
+    stage.model.assess(&stage.scene).conflicts[2]
+}
+
+#[test]
+fn an_ego_that_has_settled_in_its_lane_sees_what_it_runs_into_and_when() {
+    for ahead in [12.0, 14.8, 25.5, 38.7, 50.4] {
+        let conflict = kept_to_its_lane(ahead, 0.0).unwrap();
+        assert_eq!(conflict.hazard, Hazard::Car(0));
+        // Bumper to bumper at 10 m/s, as seen at the next look, five of which are taken in a second. By its
+        // depth, at 3.5 m/s, the overlap began a little earlier.
+        let contact = (ahead - 5.0) / 10.0;
+        let seen = (5.0 * contact - 1e-6).ceil() / 5.0;
+        let depth = 10.0 * (seen - contact);
+        let began = seen - (depth / 3.5).min(0.2);
+        assert!((conflict.clearance + depth).abs() < 1e-3, "{ahead}: {depth} {conflict:?}");
+        assert!((conflict.time - began).abs() < 1e-3, "{ahead}: {began} {conflict:?}");
+        assert_eq!(kept_to_its_lane(ahead, 5.0), None, "it goes past what stands beside");
+    }
+}
+
 #[test]
 fn candidate_points_of_a_box_are_judged_in_order() {
     let task = Task::with_defaults(TaskId::RacetrackV0);
@@ -292,6 +321,20 @@ fn a_way_out_that_needs_an_order_the_task_lacks_is_none() {
     let idle = |spec: RiskSpec| RiskModel::new(&task, spec).unwrap().assess(&scene).costs[1];
     assert!(idle(hold) > 0.5, "held on to, it ends in that car");
     assert_eq!(idle(spec), 0.0, "only the coming decision is known");
+}
+
+#[test]
+fn every_car_within_reach_is_crowding_the_more_the_nearer_it_is() {
+    let mut stage = Stage::new(TaskId::HighwayV0);
+    let mut density = |ahead: f64, right: f64| {
+        stage.add(ahead, right, 0.0, 25.0);
+        stage.model.assess(&stage.scene).density
+    };
+    // One after the other, each on top of those before it; the reach is 150 m.
+    assert!((density(30.0, 0.0) - 0.8).abs() < 1e-12);
+    assert!((density(-72.0, 21.0) - 1.3).abs() < 1e-12);
+    assert!((density(149.0, 0.0) - (1.3 + 1.0 / 150.0)).abs() < 1e-12);
+    assert!((density(160.0, 0.0) - (1.3 + 1.0 / 150.0)).abs() < 1e-12, "not beyond");
 }
 
 #[test]
