@@ -1,6 +1,6 @@
 """How long does PyTorch take for one DQN update?
 
-The update is the one `cpss_dqn::measure_update` times: a 25-256-256-5 network at batch 32, forward
+The update is the one `cpss_learn::measure_update` times: a 25-256-256-5 network at batch 32, forward
 through the online network on `s` and the target network on `s'`, Huber loss, backward, clipping by
 global norm 10, one Adam step. One thread, float32, the batch already in memory. Prints one line of
 JSON: the median over all timed updates, in microseconds.

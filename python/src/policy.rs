@@ -4,7 +4,7 @@
 //! file, or the bytes of one, and goes back to bytes, so that it can be pickled.
 
 use cpss::policy::{PolicySource, policy_task, shipped};
-use cpss_dqn::QFunction;
+use cpss_learn::QFunction;
 use cpss_highway::TaskId;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
@@ -18,16 +18,16 @@ use crate::value_error;
 #[pyclass(frozen, module = "cpss._native")]
 pub(crate) struct Policy {
     /// Its work space is one, so threads take turns; nobody waits for the interpreter with this locked.
-    inner: Mutex<cpss_dqn::Policy>,
+    inner: Mutex<cpss_learn::Policy>,
 }
 
 impl Policy {
-    fn of(inner: cpss_dqn::Policy) -> Policy {
+    fn of(inner: cpss_learn::Policy) -> Policy {
         Policy { inner: Mutex::new(inner) }
     }
 
     /// A network has nothing that a panic could leave half done.
-    fn lock(&self) -> MutexGuard<'_, cpss_dqn::Policy> {
+    fn lock(&self) -> MutexGuard<'_, cpss_learn::Policy> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,7 +46,7 @@ impl Policy {
     /// The policy of a `safetensors` file's bytes.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Policy> {
-        Ok(Policy::of(cpss_dqn::Policy::from_bytes(bytes).map_err(value_error)?))
+        Ok(Policy::of(cpss_learn::Policy::from_bytes(bytes).map_err(value_error)?))
     }
 
     /// The bytes of its `safetensors` file.
@@ -97,6 +97,6 @@ impl Policy {
             }
             Ok(())
         })
-        .map_err(|error: cpss_dqn::ActError| value_error(error))
+        .map_err(|error: cpss_learn::ActError| value_error(error))
     }
 }

@@ -120,7 +120,7 @@ pub fn run(options: &Options) -> Result<()> {
         shielded.insert(id.name(), shielded::measure(id, options.seconds)?);
     }
     eprintln!("measuring the shield and the learner ...");
-    let update = cpss_dqn::measure_update(Duration::from_secs_f64(options.seconds));
+    let update = cpss_learn::measure_update(Duration::from_secs_f64(options.seconds));
     let report = Report {
         threads,
         tasks,

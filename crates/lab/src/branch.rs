@@ -9,7 +9,7 @@
 //!
 //! **Absent on purpose:** the shield. What it would have done next is not the question.
 
-use cpss_dqn::QFunction;
+use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Step, World};
 use cpss_risk::{RiskModel, RiskSpec};
 

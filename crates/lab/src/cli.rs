@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
-use crate::{audit, bench, evaluate, replay, reproduce, rollout, train};
+use crate::{audit, bench, evaluate, replay, reproduce, risk, rollout, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -29,6 +29,9 @@ enum Command {
     Rollout(rollout::Options),
     /// Train a policy and write it, with its score, to a file
     Train(train::Options),
+    /// Learn the risk of each action, and score what was learned
+    #[command(subcommand)]
+    Risk(RiskCommand),
     /// Score the shipped policies beside constant and random drivers
     Policies(quality::Options),
     /// Play one method on one task under one regime and sum it up
@@ -39,6 +42,12 @@ enum Command {
     Replay(replay::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
+}
+
+#[derive(Debug, Subcommand)]
+enum RiskCommand {
+    /// Learn and calibrate a critic
+    Learn(risk::learn::Options),
 }
 
 /// Reads the command line and does what it says.
@@ -53,6 +62,7 @@ pub fn run() -> Result<()> {
         Command::Merge(options) => reproduce::merge(&options),
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
+        Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
         Command::Audit(options) => audit::run(&options),

@@ -4,7 +4,7 @@
 //! settle, record. Start at [`Player::play_before`]. A [`Witness`] may look on, to write a trace.
 
 use anyhow::{Result, anyhow};
-use cpss_dqn::QFunction;
+use cpss_learn::QFunction;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Task};
 use cpss_risk::{Conflict, RiskModel, RiskSpec};

@@ -22,6 +22,7 @@ pub mod regime;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
+pub mod risk;
 pub mod rollout;
 pub mod statistics;
 pub mod table;

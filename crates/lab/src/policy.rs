@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use cpss_dqn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
+use cpss_learn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
 use cpss_highway::{Task, TaskId};
 use serde_json::{Value, json};
 
@@ -247,7 +247,7 @@ fn parse(path: &str, bytes: &[u8]) -> Result<Policy, PolicyError> {
 
 #[cfg(test)]
 mod tests {
-    use cpss_dqn::policy::card;
+    use cpss_learn::policy::card;
 
     use super::*;
 

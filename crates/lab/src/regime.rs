@@ -87,7 +87,7 @@ pub struct ExtraCars {
 
 impl Default for ExtraCars {
     fn default() -> ExtraCars {
-        ExtraCars { merge_highway: 2, merge_ramp: 1, intersection: 5, racetrack: 1 }
+        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3 }
     }
 }
 
@@ -99,7 +99,7 @@ impl Default for Intensity {
             acceleration_boost: 0.5,
             lane_change_gain: 0.05,
             imposed_braking: 4.0,
-            highway_density: 1.5,
+            highway_density: 2.0,
             extra_cars: ExtraCars::default(),
             spawn_probability: 1.0,
             speed_spread: 0.2,
@@ -108,12 +108,15 @@ impl Default for Intensity {
     }
 }
 
-/// The built-in regimes' files, in order of intensity.
-pub const BUILTIN: [(&str, &str); 4] = [
+/// The built-in regimes' files, in order of intensity; then those of version 0.1, which were milder.
+pub const BUILTIN: [(&str, &str); 7] = [
     ("stationary", include_str!("../../../experiments/regimes/stationary.toml")),
     ("mild", include_str!("../../../experiments/regimes/mild.toml")),
     ("average", include_str!("../../../experiments/regimes/average.toml")),
     ("high", include_str!("../../../experiments/regimes/high.toml")),
+    ("mild-0.1", include_str!("../../../experiments/regimes/mild-0.1.toml")),
+    ("average-0.1", include_str!("../../../experiments/regimes/average-0.1.toml")),
+    ("high-0.1", include_str!("../../../experiments/regimes/high-0.1.toml")),
 ];
 
 impl RegimeSpec {
@@ -130,8 +133,8 @@ impl RegimeSpec {
                     .with_context(|| format!("cannot read the regime {name_or_path}"))?
             }
             None => bail!(
-                "there is no regime `{name_or_path}`: give stationary, mild, average, high, or the \
-                 path of a .toml file"
+                "there is no regime `{name_or_path}`: give {}, or the path of a .toml file",
+                BUILTIN.map(|(name, _)| name).join(", ")
             ),
         };
         let spec: RegimeSpec =
@@ -274,7 +277,7 @@ fn denser(full: &Intensity, id: TaskId, config: &Value, share: f64) -> Option<Va
 }
 
 /// About how long an episode lasts \[s\], to spread the changes over it.
-fn typical_duration(id: TaskId) -> f64 {
+pub(crate) fn typical_duration(id: TaskId) -> f64 {
     match id {
         TaskId::MergeV0 | TaskId::MergeV1 => 14.0,
         TaskId::HighwayV0 => 40.0,

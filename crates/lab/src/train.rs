@@ -1,6 +1,6 @@
 //! How is a policy made?
 //!
-//! `cpss train` runs the learner of `cpss_dqn` in worlds of `cpss_highway`, scores the result and
+//! `cpss train` runs the learner of `cpss_learn` in worlds of `cpss_highway`, scores the result and
 //! writes one file that says of itself how it was made. Start at [`run`].
 //!
 //! | file | question |
@@ -30,8 +30,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use cpss_dqn::policy::card;
-use cpss_dqn::{Learner, Policy};
+use cpss_learn::policy::card;
+use cpss_learn::{Learner, Policy};
 use cpss_highway::{Task, TaskId};
 use serde::Serialize;
 

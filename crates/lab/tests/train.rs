@@ -68,11 +68,11 @@ fn a_run_leaves_a_policy_that_says_how_it_was_made() {
     assert_eq!(report["steps"], 900);
     assert_eq!(report["score"]["episodes"], 5);
 
-    let policy = cpss_dqn::Policy::from_bytes(&place.bytes("m.safetensors")).unwrap();
+    let policy = cpss_learn::Policy::from_bytes(&place.bytes("m.safetensors")).unwrap();
     let card = policy.card();
     assert_eq!((card["env"].as_str(), card["seed"].as_str()), ("merge-v0", "3"));
     assert_eq!((card["steps"].as_str(), card["worlds"].as_str()), ("900", "3"));
-    let settings: cpss_dqn::DqnSpec = serde_json::from_str(&card["settings"]).unwrap();
+    let settings: cpss_learn::DqnSpec = serde_json::from_str(&card["settings"]).unwrap();
     assert_eq!(settings.hidden, [16]);
     let score: serde_json::Value = serde_json::from_str(&card["score"]).unwrap();
     assert_eq!(score, report["score"]);

@@ -1,61 +1,37 @@
-//! What each action would risk, from a driving scene alone.
+//! The risk of each action, learned, from a driving scene alone.
 //!
 //! # Mental model
 //!
-//! A [`RiskModel`] looks at a [`Scene`](cpss_highway::Scene), what an observer on the road could
-//! see, and gives every action a cost from 0 to 1: 0 if nothing comes near and a safe way out
-//! remains, 1 if it leads into something. The shield compares these costs with its threshold; this
-//! crate knows nothing of budgets, and the shield nothing of cars.
+//! A [`RiskModel`] looks at a [`Scene`](cpss_highway::Scene), what an observer on the road could see, and
+//! says of every action how likely an incident is if it runs now and the least risky one ever after. The
+//! least of these is the risk that cannot be avoided; how much more an action risks is its cost, which the
+//! shield compares with its threshold. This crate knows nothing of budgets, and the shield nothing of cars.
 //!
-//! ```
-//! use cpss_highway::{Scene, Task, TaskId, World};
-//! use cpss_risk::{RiskModel, RiskSpec};
-//!
-//! let task = Task::with_defaults(TaskId::MergeV0);
-//! let mut model = RiskModel::new(&task, RiskSpec::for_task(task.id))?;
-//! let mut scene = Scene::default();
-//! scene.observe(&World::new(task, 3));
-//!
-//! let assessment = model.assess(&scene);
-//! for (cost, conflict) in assessment.costs.iter().zip(&assessment.conflicts) {
-//!     println!("{cost:.2} {conflict:?}");
-//! }
-//! # Ok::<(), cpss_risk::OutOfRange>(())
-//! ```
+//! The numbers come from a critic that was learned ([`LearnedRisk`], a file with a [`Card`]): this crate says
+//! what a scene looks like to it, and who in the scene is to blame for a risk.
 //!
 //! # Where things are
 //!
 //! - [`model`]: the main flow. Start there.
-//! - [`proximity`]: how close is too close. `forecast`: where others may be, from `way`, how a
-//!   car gets on, `course`, the same at all looks, `traffic`, how cars keep their distance, and
-//!   `roadmap`, where lanes lead. `nearby`: who of them may cost an ego anything.
-//!   `rehearse`: the same where drivers make way for each other. `pilot`: how the ego would get out.
-//!   `worst`: how bad it gets.
-//! - [`spec`]: all numbers, for each task.
+//! - [`features`]: a scene as numbers, the same for every task.
+//! - [`mod@actions`]: which of the critic's outputs an action of the task is.
+//! - [`mod@card`]: what a critic says about itself.
+//! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
 //!
 //! # What is absent on purpose
 //!
-//! Another driver's target, timer, exponent or plan: a scene does not hold them, only where a car shows
-//! that it is bound. Learning,
-//! randomness and clocks.
+//! Another driver's target, timer, exponent or plan: a scene does not hold them, only where a car shows that
+//! it is bound. The world's driving law. Numbers for one task. Randomness and clocks.
 
-mod course;
-mod forecast;
-mod helm;
-mod looks;
+pub mod actions;
+pub mod card;
+pub mod closeness;
+pub mod features;
 pub mod model;
-mod nearby;
-mod pilot;
 pub mod proximity;
-mod rehearse;
-mod roadmap;
-pub mod spec;
-mod traffic;
-mod way;
-mod worst;
 
-pub use cpss_highway::rehearsal::Guess;
-pub use forecast::Hazard;
-pub use model::{Assessment, Conflict, RiskModel};
+pub use actions::{ActionKey, UnknownAction};
+pub use card::{Card, LearnedRisk, LearnedRiskError};
+pub use features::Features;
+pub use model::{Assessment, Blame, Hazard, RiskModel};
 pub use proximity::{Margin, Pose, Proximity};
-pub use spec::{Backup, Habits, OutOfRange, RiskSpec};

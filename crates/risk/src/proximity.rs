@@ -15,10 +15,9 @@
 //! touch or overlap; it never grows with the gap on an axis; a senseless pose (NaN) of another
 //! body costs 1.
 //!
-//! **Absent on purpose:** time. Where the bodies will be is the business of `forecast`.
+//! **Absent on purpose:** time. This is about where bodies are, not where they will be.
 
 use cpss_highway::scene::Body;
-use cpss_highway::vehicle::{LENGTH, Vehicle, WIDTH};
 
 /// The margins that are wanted around the ego \[m\], and how they grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,18 +125,6 @@ impl Pose {
             sin: body.sin,
             speed: body.speed,
             half_size: [body.length / 2.0, body.width / 2.0],
-        }
-    }
-
-    /// A predicted ego.
-    #[inline]
-    pub(crate) fn of_ego(vehicle: &Vehicle) -> Pose {
-        Pose {
-            position: vehicle.position(),
-            cos: vehicle.cos,
-            sin: vehicle.sin,
-            speed: vehicle.speed,
-            half_size: [LENGTH / 2.0, WIDTH / 2.0],
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use cpss_dqn::QFunction;
+use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_risk::{RiskModel, RiskSpec};
 use cpss_shield::{Shield, Situation};

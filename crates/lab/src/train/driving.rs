@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cpss_dqn::{End, Env, Outcome};
+use cpss_learn::{End, Env, Outcome};
 use cpss_highway::{Action, Step, Task, World};
 
 /// One world to learn in.

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use cpss_dqn::Progress;
-use cpss_dqn::csv::CsvLog;
-use cpss_dqn::events::EventWriter;
+use cpss_learn::Progress;
+use cpss_learn::csv::CsvLog;
+use cpss_learn::events::EventWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// About as many lines as a log gets, whatever the length of the run.

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use cpss_dqn::{ActError, Policy, QFunction};
+use cpss_learn::{ActError, Policy, QFunction};
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, ActionError, Task, World};
 use rayon::prelude::*;

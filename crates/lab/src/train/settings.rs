@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use cpss_dqn::{Dqn, DqnSpec};
+use cpss_learn::{Dqn, DqnSpec};
 use cpss_highway::TaskId;
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,59 @@
+//! How is the risk of each action learned, and how good is what was learned?
+//!
+//! | file | question |
+//! |---|---|
+//! | [`collect`] | what is seen of the world, and how is it driven meanwhile? |
+//! | [`learn`] | how do rounds of data and learning make a critic? (`cpss risk learn`) |
+//! | [`mod@calibrate`] | do its risks agree with what happens? |
+//! | [`score`] | how good is a critic? (`cpss risk score`) |
+//! | [`shipped`] | which critics come with the program? |
+
+pub mod calibrate;
+pub mod collect;
+mod journal;
+pub mod learn;
+pub mod score;
+pub mod shipped;
+
+use anyhow::Result;
+use cpss_highway::TaskId;
+use cpss_learn::critic::Critic;
+
+use crate::policy::policy_config;
+use crate::regime::{Regime, RegimeSpec, typical_duration};
+
+/// Longer episodes than this many decisions cannot be seen to their end.
+const LONG: f64 = 200.0;
+/// The chance that the look-ahead goes on there: 50 decisions on average.
+const LONG_LOOK_AHEAD: f64 = 0.98;
+
+/// The chance that a look-ahead goes on to the next decision: 1 where an episode can be seen to its end.
+pub fn look_ahead(id: TaskId) -> f64 {
+    let task = crate::policy::policy_task(id);
+    if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
+}
+
+/// Makes some regimes ready for a task.
+///
+/// # Errors
+///
+/// A regime that there is not, or that makes no sense.
+pub fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
+    anyhow::ensure!(!names.is_empty(), "give at least one regime");
+    let make = |name: &String| Regime::new(RegimeSpec::load(name)?, id, &policy_config(id));
+    names.iter().map(make).collect()
+}
+
+/// What a critic can tell apart: by how much the avoidable risks of the slow and the fast critic typically
+/// differ, where they are small. One is a mean of the other over some time of learning, so this is how much
+/// learning still moved them.
+fn resolution(regimes: &[Regime], slow: &Critic, fast: &Critic, first_seed: u64) -> Result<f64> {
+    const DECISIONS: usize = 20_000;
+    const SMALL: f64 = 0.02;
+    let mut fast = fast.clone();
+    fast.set_shift(slow.shift());
+    let seen = collect::collect(regimes, Some(slow), 0, first_seed..1_000_000, DECISIONS)?;
+    let differences = collect::compare(slow, &fast, &seen, SMALL);
+    let middle = differences.len() / 2;
+    Ok(differences.get(middle).map_or(0.0, |difference| (difference * 1e6).round() / 1e6))
+}

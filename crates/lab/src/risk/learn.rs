@@ -1,0 +1,257 @@
+//! How do rounds of data and learning make a critic?
+//!
+//! `cpss risk learn` plays a round of episodes, learns from all rounds so far, and plays the next round under
+//! the shield of what it has learned; in the end it calibrates, and writes one file that says of itself
+//! how it was made. Start at [`run`].
+//!
+//! **Invariants:** the same task, seed and settings give the same file, byte for byte, on the same machine,
+//! for any number of threads, whether the run was killed and resumed or not; episodes come from seeds below
+//! 1,000,000 alone.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use cpss_highway::TaskId;
+use cpss_learn::critic::checkpoint::CriticCheckpoint;
+use cpss_learn::critic::experience::Experience;
+use cpss_learn::critic::learner::{CriticLearner, CriticSpec};
+use cpss_learn::critic::{Critic, Shape};
+use cpss_risk::card::{Card, Learning};
+use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::{ActionKey, LearnedRisk};
+use serde::Serialize;
+
+use super::calibrate::{Account, calibrate, reliability};
+use super::collect::{Rule, collect, measure};
+use super::journal::{Journal, RunFiles};
+use super::{load_regimes, look_ahead};
+use crate::keep::keep;
+use crate::policy::policy_task;
+
+/// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
+pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
+const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
+
+/// The avoidable risk that is let through while a critic is measured and calibrated.
+pub const USUAL_THRESHOLD: f64 = 0.003;
+
+/// How often a run is saved.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
+
+/// Options of `cpss risk learn`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Beside --out FILE.safetensors stand FILE.csv (the log), FILE.tensorboard/ (for `tensorboard --logdir`)
+and, until it is done, FILE.checkpoint, saved every minute. The same command goes on from there. The same
+settings give the same file again, byte for byte, on the same machine.
+
+Examples:
+  cpss risk learn --env merge-v0 --out merge.safetensors
+  cpss risk learn --env merge-v0 --out quick.safetensors --rounds 2 --decisions 100000 --updates 2000
+  cpss risk learn --env highway-v0 --out still.safetensors --regimes stationary
+  cpss evaluate --env merge-v0 --risk merge.safetensors")]
+pub struct Options {
+    /// Task, by highway-env's id
+    #[arg(long)]
+    pub env: TaskId,
+    /// Where the critic goes, a .safetensors file
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Rounds of data, each under the shield of the one before
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub rounds: u64,
+    /// Decisions to see in each round
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    pub decisions: u64,
+    /// Updates to make in each round
+    #[arg(long, default_value_t = 25_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub updates: u64,
+    /// Regimes to learn in, by name or as .toml files, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "stationary,mild,average,high")]
+    pub regimes: Vec<String>,
+    /// Episodes to measure after each round, and four times as many to calibrate on
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=40_000))]
+    pub episodes: u64,
+    /// Seed of weights and batches
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Units of the layers that each body goes through
+    #[arg(long, value_delimiter = ',', default_value = "96,96", hide = true)]
+    pub encoder: Vec<usize>,
+    /// Units of the layers that all of them go through together
+    #[arg(long, value_delimiter = ',', default_value = "128,128", hide = true)]
+    pub head: Vec<usize>,
+    /// Decisions per update
+    #[arg(long, default_value_t = 512, hide = true)]
+    pub batch: usize,
+    /// Let the fast critic choose the least risky next action
+    #[arg(long, hide = true)]
+    pub double: bool,
+}
+
+/// All that a run depends on.
+#[derive(Clone, Debug, Serialize)]
+struct Plan {
+    env: String,
+    regimes: Vec<String>,
+    rounds: u64,
+    decisions: u64,
+    updates: u64,
+    seed: u64,
+    shape: Shape,
+    critic: CriticSpec,
+    features: &'static str,
+}
+
+impl Plan {
+    fn of(options: &Options) -> Plan {
+        let task = policy_task(options.env);
+        Plan {
+            env: options.env.name().to_owned(),
+            regimes: options.regimes.clone(),
+            rounds: options.rounds,
+            decisions: options.decisions,
+            updates: options.updates,
+            seed: options.seed,
+            shape: Shape {
+                fixed: FIXED,
+                item: ITEM,
+                encoder: options.encoder.clone(),
+                head: options.head.clone(),
+                actions: task.controls.action_count().unwrap_or(0),
+            },
+            critic: CriticSpec {
+                gamma: look_ahead(options.env),
+                batch: options.batch,
+                double: options.double,
+                ..CriticSpec::default()
+            },
+            features: NAME,
+        }
+    }
+}
+
+/// Runs `cpss risk learn`.
+///
+/// # Errors
+///
+/// A task or regime that cannot be used, an output that cannot be written, or learning that diverges.
+pub fn run(options: &Options) -> Result<()> {
+    let plan = Plan::of(options);
+    let regimes = load_regimes(options.env, &options.regimes)?;
+    let files = RunFiles::beside(&options.out)?;
+    let mut learner = CriticLearner::new(plan.shape.clone(), plan.critic.clone(), plan.seed)
+        .context("the critic's layers")?;
+    let settings = serde_json::to_string(&plan)?;
+    let (mut round, mut update, mut critics) = (0, 0, Vec::new());
+    if files.checkpoint.exists() {
+        let path = files.checkpoint.display();
+        let bytes = std::fs::read(&files.checkpoint).with_context(|| format!("cannot read {path}"))?;
+        let saved = CriticCheckpoint::resume(&bytes, &settings, &mut learner).with_context(|| {
+            format!("cannot go on from {path}; delete it to start again")
+        })?;
+        (round, update, critics) = (saved.round, saved.update, saved.rounds);
+        eprintln!("going on from {path}: round {round}, update {update}");
+    }
+    let mut journal = Journal::open(&files, plan.rounds * plan.updates)?;
+    let mut experience = Experience::new(FIXED, ITEM);
+    for earlier in 0..round {
+        experience.append(&play_round(&plan, &regimes, &critics, earlier)?);
+    }
+    let mut saved = Instant::now();
+    while round < plan.rounds {
+        experience.append(&play_round(&plan, &regimes, &critics, round)?);
+        journal.round(round, experience.len(), experience.incidents());
+        while update < plan.updates {
+            let share = update as f64 / plan.updates as f64;
+            let loss = learner.update(&experience, share)?;
+            update += 1;
+            journal.update(round * plan.updates + update, loss)?;
+            if saved.elapsed() > SAVE_EVERY {
+                let state = CriticCheckpoint::of(&learner, &settings, [round, update], &critics);
+                keep(&files.checkpoint, &state.to_bytes())?;
+                saved = Instant::now();
+            }
+        }
+        critics.push(learner.critic().clone());
+        (round, update) = (round + 1, 0);
+        let state = CriticCheckpoint::of(&learner, &settings, [round, update], &critics);
+        keep(&files.checkpoint, &state.to_bytes())?;
+        let account = measure_round(&plan, &regimes, learner.critic(), options.episodes)?;
+        journal.measured(round * plan.updates, &account)?;
+    }
+    drop(experience);
+    let learned = finish(options, &plan, &regimes, &learner, &mut journal)?;
+    keep(&files.critic, &learned.to_bytes())?;
+    std::fs::remove_file(&files.checkpoint)
+        .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
+    journal.close()?;
+    super::score::print_card(&learned, &files.critic.display().to_string())
+}
+
+/// The episodes of a round, driven under the critic of the one before.
+fn play_round(
+    plan: &Plan,
+    regimes: &[crate::regime::Regime],
+    critics: &[Critic],
+    round: u64,
+) -> Result<Experience> {
+    let before = round.checked_sub(1).and_then(|before| critics.get(before as usize));
+    let first = round * 100_000 % LEARNING_SEEDS.end;
+    collect(regimes, before, round, first..LEARNING_SEEDS.end, plan.decisions as usize)
+}
+
+fn measure_round(
+    plan: &Plan,
+    regimes: &[crate::regime::Regime],
+    critic: &Critic,
+    episodes: u64,
+) -> Result<Account> {
+    let rule = Rule { threshold: USUAL_THRESHOLD, gamma: plan.critic.gamma, tries: 0.0 };
+    // Not those that it is calibrated on.
+    let seeds = CALIBRATION_SEEDS.end - episodes..CALIBRATION_SEEDS.end;
+    Ok(Account::of(&measure(regimes, critic, seeds, &rule)?.0))
+}
+
+/// Calibrates a learned critic and writes its card.
+fn finish(
+    options: &Options,
+    plan: &Plan,
+    regimes: &[crate::regime::Regime],
+    learner: &CriticLearner,
+    journal: &mut Journal,
+) -> Result<LearnedRisk> {
+    let mut critic = learner.critic().clone();
+    let gamma = plan.critic.gamma;
+    let rule = Rule { threshold: USUAL_THRESHOLD, gamma, tries: 0.0 };
+    let first = CALIBRATION_SEEDS.start;
+    let seeds = first..first + 4 * options.episodes;
+    ensure!(seeds.end <= CALIBRATION_SEEDS.end - options.episodes, "too many episodes");
+    let calibration = calibrate(regimes, &mut critic, seeds.clone(), &rule, |shift, account| {
+        journal.calibrating(shift, account);
+    })?;
+    let rule = Rule { tries: 0.1, ..rule };
+    let after = seeds.end..seeds.end + 2 * options.episodes;
+    let (_, tried) = measure(regimes, &critic, after, &rule)?;
+    let card = Card {
+        env: plan.env.clone(),
+        regimes: plan.regimes.clone(),
+        features: NAME.to_owned(),
+        actions: ActionKey::list(&policy_task(options.env).controls),
+        gamma,
+        resolution: super::resolution(regimes, &critic, learner.online(), seeds.start)?,
+        learning: Learning {
+            seed: plan.seed,
+            rounds: plan.rounds,
+            decisions: plan.decisions as usize,
+            updates: plan.updates,
+            seeds: [LEARNING_SEEDS.start, LEARNING_SEEDS.end],
+        },
+        calibration,
+        reliability: reliability(&tried),
+    };
+    Ok(LearnedRisk::new(critic, card)?)
+}

@@ -1,0 +1,160 @@
+//! How good is a critic?
+//!
+//! `cpss risk score` prints a critic's card and measures it anew on seeds that nobody learned from: the
+//! account of shielded episodes, the frontier over thresholds, and the reliability of its risks.
+
+use anyhow::Result;
+use clap::Args;
+use cpss_highway::TaskId;
+use cpss_risk::card::{Bin, Card};
+use cpss_risk::LearnedRisk;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::calibrate::{Account, reliability};
+use super::collect::{Rule, measure};
+use super::load_regimes;
+use super::shipped::RiskSource;
+
+/// Options of `cpss risk score`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cpss risk score --env merge-v0
+  cpss risk score --env highway-v0 --regimes high --episodes 5000
+  cpss risk score --env merge-v0 --risk mine.safetensors --json")]
+pub struct Options {
+    /// Task, by highway-env's id
+    #[arg(long)]
+    pub env: TaskId,
+    /// Critic: drift (shipped, learned over all regimes), stationary (shipped), or a .safetensors file
+    #[arg(long, default_value = "drift")]
+    pub risk: RiskSource,
+    /// Regimes to play, by turns
+    #[arg(long, value_delimiter = ',', default_value = "stationary")]
+    pub regimes: Vec<String>,
+    /// Episodes for each threshold
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub episodes: u64,
+    /// Seed of the first episode
+    #[arg(long, default_value_t = 1_500_000, value_parser = clap::value_parser!(u64).range(..=1 << 60))]
+    pub seed: u64,
+    /// Avoidable risks to let through on each decision
+    #[arg(long, value_delimiter = ',', default_value = "0.001,0.003,0.01,0.03")]
+    pub thresholds: Vec<f64>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+struct Score<'a> {
+    card: &'a Card,
+    hash: String,
+    regimes: &'a [String],
+    frontier: Vec<Point>,
+    reliability: Vec<Bin>,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    threshold: f64,
+    #[serde(flatten)]
+    account: Account,
+}
+
+/// Runs `cpss risk score`.
+///
+/// # Errors
+///
+/// A critic, regime or threshold that cannot be used.
+pub fn run(options: &Options) -> Result<()> {
+    let risk = options.risk.load(options.env)?;
+    let regimes = load_regimes(options.env, &options.regimes)?;
+    let seeds = options.seed..options.seed + options.episodes;
+    let mut frontier = Vec::new();
+    let mut tried = Vec::new();
+    for &threshold in &options.thresholds {
+        anyhow::ensure!(threshold >= 0.0, "a threshold is at least 0, not {threshold}");
+        let rule = Rule { threshold, gamma: risk.card().gamma, tries: 0.05 };
+        let (measured, some) = measure(&regimes, risk.critic(), seeds.clone(), &rule)?;
+        tried.extend(some);
+        frontier.push(Point { threshold, account: Account::of(&measured) });
+    }
+    let score = Score {
+        card: risk.card(),
+        hash: hash(&risk),
+        regimes: &options.regimes,
+        frontier,
+        reliability: reliability(&tried),
+    };
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&score)?);
+        return Ok(());
+    }
+    print_card(&risk, &options.risk.to_string())?;
+    println!();
+    println!(
+        "measured on {} episodes from seed {} in {}:",
+        options.episodes,
+        options.seed,
+        options.regimes.join(", ")
+    );
+    println!("  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]");
+    for Point { threshold, account } in &score.frontier {
+        let [low, high] = account.surprise_ci95;
+        println!(
+            "  {threshold:>9}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
+            account.incidents,
+            account.return_mean,
+            100.0 * account.interventions,
+            account.start,
+            account.chosen,
+            account.arriving,
+            account.surprise,
+        );
+    }
+    print_bins(&score.reliability);
+    Ok(())
+}
+
+/// Prints what a critic says about itself.
+///
+/// # Errors
+///
+/// Never, so far.
+pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
+    let Card { env, regimes, gamma, resolution, learning, calibration, .. } = risk.card();
+    let [low, high] = calibration.surprise_ci95;
+    println!("{name}: the risk of every action in {env}");
+    println!("  learned in    {} (gamma {gamma})", regimes.join(", "));
+    println!(
+        "  from          {} rounds of {} decisions and {} updates, seed {}",
+        learning.rounds, learning.decisions, learning.updates, learning.seed
+    );
+    println!(
+        "  calibrated on {} shielded episodes: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",
+        calibration.episodes,
+        calibration.incidents,
+        calibration.surprise,
+        if high <= 0.0 { "" } else { ": NOT conservative" }
+    );
+    println!("  log-odds      {:+}", calibration.shift);
+    println!("  resolution    {resolution}");
+    println!("  parameters    {}", risk.critic().parameters().len());
+    println!("  sha256        {}", hash(risk));
+    print_bins(&risk.card().reliability);
+    Ok(())
+}
+
+fn print_bins(bins: &[Bin]) {
+    println!("  reliability: risk foretold      times   predicted  happened");
+    for Bin { from, to, count, predicted, happened } in bins {
+        println!("               {from:>6} to {to:<6}  {count:>8}   {predicted:>9.5}  {happened:.5}");
+    }
+}
+
+fn hash(risk: &LearnedRisk) -> String {
+    Sha256::digest(risk.to_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,88 @@
+//! Which critics come with the program, and how is one read from a file?
+//!
+//! Two sets: one learned over all built-in regimes, which every command uses unless told otherwise, and one
+//! learned in stationary traffic only, for asking what happens when the world is not as learned.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use cpss_highway::TaskId;
+use cpss_risk::LearnedRisk;
+
+/// Where a critic comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RiskSource {
+    /// Shipped, learned over all regimes.
+    #[default]
+    Drift,
+    /// Shipped, learned in stationary traffic only.
+    Stationary,
+    /// A file that `cpss risk learn` wrote.
+    File(String),
+}
+
+impl FromStr for RiskSource {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<RiskSource, Self::Err> {
+        Ok(match text {
+            "drift" => RiskSource::Drift,
+            "stationary" => RiskSource::Stationary,
+            path => RiskSource::File(path.to_owned()),
+        })
+    }
+}
+
+impl std::fmt::Display for RiskSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RiskSource::Drift => "drift",
+            RiskSource::Stationary => "stationary",
+            RiskSource::File(path) => path,
+        })
+    }
+}
+
+impl RiskSource {
+    /// Reads the critic.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing, or is no critic.
+    pub fn load(&self, id: TaskId) -> Result<Arc<LearnedRisk>> {
+        let [drift, stationary] = bytes(id);
+        let read;
+        let bytes = match self {
+            RiskSource::Drift => drift,
+            RiskSource::Stationary => stationary,
+            RiskSource::File(path) => {
+                read = std::fs::read(Path::new(path))
+                    .with_context(|| format!("cannot read the critic {path}"))?;
+                &read
+            }
+        };
+        let risk = LearnedRisk::from_bytes(bytes).with_context(|| format!("the critic {self}"))?;
+        Ok(Arc::new(risk))
+    }
+}
+
+/// The shipped critics of a task: over all regimes, and in stationary traffic. A task's corrected and fast
+/// versions are served by its own.
+fn bytes(id: TaskId) -> [&'static [u8]; 2] {
+    macro_rules! both {
+        ($task:literal) => {
+            [
+                include_bytes!(concat!("../../../../policies/", $task, "/risk.safetensors")),
+                include_bytes!(concat!("../../../../policies/", $task, "/risk-stationary.safetensors")),
+            ]
+        };
+    }
+    match id {
+        TaskId::MergeV0 | TaskId::MergeV1 => both!("merge-v0"),
+        TaskId::HighwayV0 | TaskId::HighwayFastV0 => both!("highway-v0"),
+        TaskId::IntersectionV0 | TaskId::IntersectionV2 => both!("intersection-v0"),
+        TaskId::RacetrackV0 | TaskId::RacetrackV1 => both!("racetrack-v0"),
+    }
+}

@@ -1,0 +1,140 @@
+//! What does a critic learn from?
+//!
+//! [`Experience`] holds scenes in the order in which they were seen, each with the action that ran in it
+//! and what came next. The scene after a decision is simply the next one, so that each is kept once.
+//! Numbers are kept as 16-bit integers in steps of 1/[`STEPS`]: half the room of floats, and finer than any
+//! of them needs to be.
+//!
+//! **Invariant:** a scene whose decision does not end its episode is followed by the scene it led to.
+
+use super::pass::Batch;
+
+/// Steps that a number is kept in, per unit. Numbers beyond ±[`LIMIT`] are cut.
+pub const STEPS: f32 = 4096.0;
+/// The largest number that is kept.
+pub const LIMIT: f32 = 7.99;
+
+/// What came of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Next {
+    /// The episode went on: the next scene tells how.
+    GoesOn,
+    /// It was over, without an incident.
+    Over,
+    /// What must not happen happened.
+    Incident,
+    /// Nobody looked any further: nothing can be learned from this scene's decision.
+    Unknown,
+}
+
+/// Scenes, decisions and what came of them.
+#[derive(Clone, Debug, Default)]
+pub struct Experience {
+    fixed: usize,
+    item: usize,
+    fixed_numbers: Vec<i16>,
+    item_numbers: Vec<i16>,
+    /// Where each scene's items begin, counted in numbers; one more than there are scenes.
+    starts: Vec<u64>,
+    actions: Vec<u8>,
+    nexts: Vec<u8>,
+}
+
+impl Experience {
+    /// Room for scenes of a shape.
+    pub fn new(fixed: usize, item: usize) -> Experience {
+        Experience { fixed, item, starts: vec![0], ..Experience::default() }
+    }
+
+    /// Adds a decision, in the order of the episode.
+    ///
+    /// # Panics
+    ///
+    /// If the fixed part has another length, or the action is above 255.
+    pub fn push(&mut self, fixed: &[f32], items: &[f32], action: usize, next: Next) {
+        assert_eq!(fixed.len(), self.fixed, "length of the fixed part");
+        self.fixed_numbers.extend(fixed.iter().copied().map(pack));
+        self.item_numbers.extend(items.iter().copied().map(pack));
+        self.starts.push(self.item_numbers.len() as u64);
+        self.actions.push(u8::try_from(action).expect("at most 256 actions"));
+        self.nexts.push(next as u8);
+    }
+
+    /// Adds another's scenes behind these.
+    pub fn append(&mut self, other: &Experience) {
+        let base = self.item_numbers.len() as u64;
+        self.fixed_numbers.extend_from_slice(&other.fixed_numbers);
+        self.item_numbers.extend_from_slice(&other.item_numbers);
+        self.starts.extend(other.starts[1..].iter().map(|start| base + start));
+        self.actions.extend_from_slice(&other.actions);
+        self.nexts.extend_from_slice(&other.nexts);
+    }
+
+    /// Forgets the oldest scenes, up to the end of an episode, until at most `most` are left.
+    pub fn keep_newest(&mut self, most: usize) {
+        if self.len() <= most {
+            return;
+        }
+        let ends = |scene: usize| self.nexts[scene] != Next::GoesOn as u8;
+        let Some(last) = (self.len() - most - 1..self.len()).find(|scene| ends(*scene)) else { return };
+        let cut = last + 1;
+        let base = self.starts[cut];
+        self.fixed_numbers.drain(..cut * self.fixed);
+        self.item_numbers.drain(..base as usize);
+        self.starts.drain(..cut);
+        self.starts.iter_mut().for_each(|start| *start -= base);
+        self.actions.drain(..cut);
+        self.nexts.drain(..cut);
+    }
+
+    /// How many decisions there are.
+    pub fn len(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// The action that ran in a scene.
+    pub fn action(&self, scene: usize) -> usize {
+        usize::from(self.actions[scene])
+    }
+
+    /// What came of it.
+    pub fn next(&self, scene: usize) -> Next {
+        match self.nexts[scene] {
+            0 => Next::GoesOn,
+            1 => Next::Over,
+            2 => Next::Incident,
+            _ => Next::Unknown,
+        }
+    }
+
+    /// How many incidents there are.
+    pub fn incidents(&self) -> usize {
+        self.nexts.iter().filter(|next| **next == Next::Incident as u8).count()
+    }
+
+    /// Adds a scene to a batch.
+    pub fn gather(&self, scene: usize, batch: &mut Batch) {
+        let fixed = &self.fixed_numbers[scene * self.fixed..(scene + 1) * self.fixed];
+        let items = &self.item_numbers[self.starts[scene] as usize..self.starts[scene + 1] as usize];
+        batch.push(fixed.iter().map(unpack), items.iter().map(unpack), self.item);
+    }
+}
+
+/// What is left of a number after it was kept: what a critic sees must be what it learned from.
+pub fn rounded(number: f32) -> f32 {
+    if number.is_finite() { unpack(&pack(number)) } else { number }
+}
+
+fn pack(number: f32) -> i16 {
+    (number.clamp(-LIMIT, LIMIT) * STEPS).round() as i16
+}
+
+fn unpack(number: &i16) -> f32 {
+    f32::from(*number) * (1.0 / STEPS)
+}

@@ -1,0 +1,106 @@
+//! How does a critic travel?
+//!
+//! As a `safetensors` file: one array per layer, and string metadata with the shape, the calibration's
+//! shift and whatever the maker adds (a card: what it was learned from, and how good it is). Start at
+//! [`Critic::to_bytes`] and [`Critic::from_bytes`].
+//!
+//! **Invariants:** equal critics give equal bytes; a weight that is not finite is never loaded, and a file
+//! that is no critic is refused with the reason.
+
+use std::collections::BTreeMap;
+
+use super::{Critic, Shape};
+use crate::tensors::{Reader, TensorError, Writer};
+use crate::topology::{BadTopology, Layer};
+
+const FORMAT: &str = "format";
+const FORMAT_1: &str = "cpss critic 1";
+const SHAPE: &str = "shape";
+const SHIFT: &str = "shift";
+
+/// A file that is not a usable critic.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CriticError {
+    /// An array or entry is missing, damaged or of the wrong kind.
+    #[error("the critic cannot be read: {0}")]
+    Tensors(#[from] TensorError),
+    /// A metadata entry has no meaning.
+    #[error("the critic's metadata entry `{key}` is `{value}`")]
+    Metadata {
+        /// The entry's key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The shape makes no network.
+    #[error("the critic's layers do not fit together: {0}")]
+    Topology(#[from] BadTopology),
+}
+
+impl Critic {
+    /// Returns the critic as a `safetensors` file's bytes, with what else is to be known about it.
+    pub fn to_bytes(&self, about: &BTreeMap<String, String>) -> Vec<u8> {
+        let mut writer = Writer::default();
+        for (key, value) in about {
+            writer.metadata(key, value);
+        }
+        writer.metadata(FORMAT, FORMAT_1);
+        // A shape is plain numbers, which always have a JSON form.
+        writer.metadata(SHAPE, serde_json::to_string(self.shape()).unwrap_or_default());
+        writer.metadata(SHIFT, self.shift().to_string());
+        for (name, layer) in self.named_layers() {
+            let rows = self.parameters()[layer.weights()].chunks_exact(layer.stride());
+            let weights: Vec<f32> = rows.flat_map(|row| row[..layer.inputs].to_vec()).collect();
+            writer.f32s(&format!("{name}.weight"), &[layer.outputs, layer.inputs], &weights);
+            writer.f32s(&format!("{name}.bias"), &[layer.outputs], &self.parameters()[layer.bias()]);
+        }
+        writer.finish()
+    }
+
+    /// Reads a critic and what else is known about it.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged, is no critic, or holds a number that is none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Critic, BTreeMap<String, String>), CriticError> {
+        let reader = Reader::new(bytes)?;
+        let senseless =
+            |key: &'static str, value: &str| CriticError::Metadata { key, value: value.to_owned() };
+        let format = reader.metadata(FORMAT)?;
+        if format != FORMAT_1 {
+            return Err(senseless(FORMAT, format));
+        }
+        let shape = reader.metadata(SHAPE)?;
+        let shape: Shape = serde_json::from_str(shape).map_err(|_| senseless(SHAPE, shape))?;
+        let mut critic = Critic::zeros(shape)?;
+        let shift = reader.metadata(SHIFT)?;
+        let number = shift.parse().ok().filter(|number: &f32| number.is_finite());
+        critic.set_shift(number.ok_or_else(|| senseless(SHIFT, shift))?);
+        for (name, layer) in critic.named_layers() {
+            let shape = [layer.outputs, layer.inputs];
+            let weights = reader.finite_f32s(&format!("{name}.weight"), &shape)?;
+            let bias = reader.finite_f32s(&format!("{name}.bias"), &[layer.outputs])?;
+            let parameters = critic.parameters_mut();
+            let rows = parameters[layer.weights()].chunks_exact_mut(layer.stride());
+            for (row, values) in rows.zip(weights.chunks_exact(layer.inputs)) {
+                row[..layer.inputs].copy_from_slice(values);
+            }
+            parameters[layer.bias()].copy_from_slice(&bias);
+        }
+        let mut about = reader.all_metadata().clone();
+        about.retain(|key, _| ![FORMAT, SHAPE, SHIFT].contains(&key.as_str()));
+        Ok((critic, about))
+    }
+
+    /// Every layer with its name in a file.
+    pub(crate) fn named_layers(&self) -> Vec<(String, Layer)> {
+        let layers = self.layers();
+        let first = layers.item_in.iter().flat_map(|(items, fixed)| {
+            [("encoder.0.item".to_owned(), *items), ("encoder.0.fixed".to_owned(), *fixed)]
+        });
+        let encoder = layers.encoder.iter().zip(1..);
+        let encoder = encoder.map(|(layer, place)| (format!("encoder.{place}"), *layer));
+        let head = layers.head.iter().zip(0..);
+        first.chain(encoder).chain(head.map(|(layer, n)| (format!("head.{n}"), *layer))).collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! How does a critic learn from experience?
+//!
+//! By cross-entropy towards
+//!
+//! ```text
+//!   1                               if the decision led to an incident
+//!   0                               if the episode was over without one
+//!   gamma · min over actions of the target critic's risk in the next scene    otherwise
+//! ```
+//!
+//! with Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
+//!
+//! **Invariants:** the same settings, seed and experience give the same bits on the same machine for any
+//! number of threads: a batch is cut into parts of a fixed size, and their gradients are added in order.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::experience::{Experience, Next};
+use super::pass::{Batch, Pass};
+use super::{Critic, Shape, probability};
+use crate::adam::{Adam, clip_scale};
+use crate::generator::{Generator, Purpose};
+use crate::topology::BadTopology;
+
+/// The numbers of an update.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CriticSpec {
+    /// The chance that a decision's look-ahead goes on to the next.
+    pub gamma: f64,
+    /// Decisions per update.
+    pub batch: usize,
+    /// Adam's step at the start of a round.
+    pub learning_rate: f64,
+    /// The same at its end; in between it falls in a straight line.
+    pub learning_rate_final: f64,
+    /// The share by which the target critic follows after each update.
+    pub follow: f64,
+    /// Whether the fast critic chooses the least risky next action, and the slow one only says how risky.
+    pub double: bool,
+}
+
+impl Default for CriticSpec {
+    fn default() -> CriticSpec {
+        CriticSpec {
+            gamma: 1.0,
+            batch: 512,
+            learning_rate: 1e-3,
+            learning_rate_final: 5e-5,
+            follow: 0.005,
+            double: false,
+        }
+    }
+}
+
+/// Scenes that are worked on together by one thread.
+const PART: usize = 32;
+/// The greatest length of a gradient.
+const MAX_GRADIENT: f32 = 1.0;
+
+/// A critic in the making.
+#[derive(Clone, Debug)]
+pub struct CriticLearner {
+    spec: CriticSpec,
+    critic: Critic,
+    target: Critic,
+    adam: Adam,
+    sampling: Generator,
+    gradients: Vec<f32>,
+    parts: Vec<Part>,
+}
+
+/// What one part of a batch needs.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    scenes: Vec<usize>,
+    actions: Vec<usize>,
+    targets: Vec<f32>,
+    batch: Batch,
+    next: Batch,
+    /// Which scene of the part each scene of `next` belongs to.
+    owners: Vec<usize>,
+    pass: Pass,
+    target_pass: Pass,
+    by_logit: Vec<f32>,
+    gradients: Vec<f32>,
+    loss: f64,
+}
+
+/// All that a learner is besides its settings and experience, to be saved.
+#[derive(Clone, Debug)]
+pub struct LearnerState {
+    /// The critic's parameters.
+    pub critic: Vec<f32>,
+    /// The target critic's.
+    pub target: Vec<f32>,
+    /// Adam's moments, two numbers per parameter.
+    pub moments: Vec<f32>,
+    /// Updates so far.
+    pub steps: u64,
+    /// The state of the stream that decides which scenes an update sees.
+    pub sampling: u64,
+}
+
+/// A gradient that is not finite: learning cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("after {updates} updates a gradient is not finite; try a smaller learning rate")]
+pub struct CriticDiverged {
+    /// How many updates went well.
+    pub updates: u64,
+}
+
+impl CriticLearner {
+    /// Starts from random weights.
+    ///
+    /// # Errors
+    ///
+    /// A shape that makes no network.
+    pub fn new(shape: Shape, spec: CriticSpec, seed: u64) -> Result<CriticLearner, BadTopology> {
+        let critic = Critic::new(shape, &mut Generator::new(seed, Purpose::Weights))?;
+        let parameters = critic.parameters().len();
+        Ok(CriticLearner {
+            target: critic.clone(),
+            adam: Adam::new(parameters, spec.learning_rate),
+            sampling: Generator::new(seed, Purpose::Sampling),
+            gradients: vec![0.0; parameters],
+            parts: vec![Part::default(); spec.batch.div_ceil(PART).max(1)],
+            critic,
+            spec,
+        })
+    }
+
+    /// The critic as learned so far: the slow one, which is steadier.
+    pub fn critic(&self) -> &Critic {
+        &self.target
+    }
+
+    /// The fast critic, which the next update changes.
+    pub fn online(&self) -> &Critic {
+        &self.critic
+    }
+
+    /// Updates so far.
+    pub fn updates(&self) -> u64 {
+        self.adam.steps()
+    }
+
+    /// What is to be saved.
+    pub fn state(&self) -> LearnerState {
+        LearnerState {
+            critic: self.critic.parameters().to_vec(),
+            target: self.target.parameters().to_vec(),
+            moments: self.adam.moments(),
+            steps: self.adam.steps(),
+            sampling: self.sampling.state(),
+        }
+    }
+
+    /// Goes on from what was saved; `false`, and nothing is changed, if it does not fit.
+    pub fn restore(&mut self, state: &LearnerState) -> bool {
+        let parameters = self.gradients.len();
+        let fits = [&state.critic, &state.target].iter().all(|saved| saved.len() == parameters)
+            && state.moments.len() == 2 * parameters;
+        if fits {
+            self.critic.parameters_mut().copy_from_slice(&state.critic);
+            self.target.parameters_mut().copy_from_slice(&state.target);
+            self.adam = Adam::from_moments(&state.moments, state.steps, self.spec.learning_rate);
+            self.sampling = Generator::from_state(state.sampling);
+        }
+        fits
+    }
+
+    /// Learns from one random batch; `share` says how far the round has come, in [0, 1]. Returns the loss.
+    ///
+    /// # Errors
+    ///
+    /// A gradient that is not finite; nothing was changed then.
+    pub fn update(&mut self, experience: &Experience, share: f64) -> Result<f64, CriticDiverged> {
+        let spec = &self.spec;
+        let usable = |scene: usize| match experience.next(scene) {
+            Next::GoesOn => scene + 1 < experience.len(),
+            Next::Over | Next::Incident => true,
+            Next::Unknown => false,
+        };
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            let count = PART.min(spec.batch.saturating_sub(index * PART));
+            part.scenes.clear();
+            let mut tries = 0;
+            while part.scenes.len() < count && tries < 100 * PART {
+                tries += 1;
+                let scene = self.sampling.below(experience.len() as u64) as usize;
+                if usable(scene) {
+                    part.scenes.push(scene);
+                }
+            }
+        }
+        let (critic, target) = (&self.critic, &self.target);
+        let weight = 1.0 / spec.batch as f32;
+        self.parts
+            .par_iter_mut()
+            .for_each(|part| part.work(critic, target, experience, spec, weight));
+        let parts = &self.parts;
+        const BLOCK: usize = 4096;
+        self.gradients.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sums)| {
+            sums.copy_from_slice(&parts[0].gradients[block * BLOCK..][..sums.len()]);
+            for part in &parts[1..] {
+                let addends = &part.gradients[block * BLOCK..];
+                sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
+            }
+        });
+        let diverged = CriticDiverged { updates: self.adam.steps() };
+        let scale = clip_scale(&self.gradients, MAX_GRADIENT).ok_or(diverged)?;
+        let (from, to) = (spec.learning_rate, spec.learning_rate_final);
+        self.adam.set_learning_rate(from + (to - from) * share.clamp(0.0, 1.0));
+        self.adam.step(self.critic.parameters_mut(), &self.gradients, scale);
+        let follow = spec.follow as f32;
+        let pairs = self.target.parameters_mut().iter_mut().zip(self.critic.parameters());
+        pairs.for_each(|(slow, fast)| *slow += follow * (fast - *slow));
+        Ok(self.parts.iter().map(|part| part.loss).sum())
+    }
+}
+
+impl Part {
+    fn work(
+        &mut self,
+        critic: &Critic,
+        target: &Critic,
+        experience: &Experience,
+        spec: &CriticSpec,
+        weight: f32,
+    ) {
+        self.batch.clear();
+        self.next.clear();
+        self.owners.clear();
+        self.actions.clear();
+        self.targets.clear();
+        for (index, &scene) in self.scenes.iter().enumerate() {
+            experience.gather(scene, &mut self.batch);
+            self.actions.push(experience.action(scene));
+            let incident = experience.next(scene) == Next::Incident;
+            self.targets.push(if incident { 1.0 } else { 0.0 });
+            if experience.next(scene) == Next::GoesOn {
+                experience.gather(scene + 1, &mut self.next);
+                self.owners.push(index);
+            }
+        }
+        if !self.next.is_empty() {
+            self.target_pass.forward(target, &self.next);
+            if spec.double {
+                self.pass.forward(critic, &self.next);
+            }
+        }
+        for (scene, &owner) in self.owners.iter().enumerate() {
+            let actions = 0..target.shape().actions;
+            let chooser = if spec.double { &self.pass } else { &self.target_pass };
+            let least = actions.min_by(|a, b| {
+                chooser.logit(scene, *a).total_cmp(&chooser.logit(scene, *b))
+            });
+            let logit = self.target_pass.logit(scene, least.unwrap_or(0));
+            self.targets[owner] = spec.gamma as f32 * probability(logit) as f32;
+        }
+        self.pass.forward(critic, &self.batch);
+        self.by_logit.clear();
+        self.loss = 0.0;
+        for (scene, (&action, &y)) in self.actions.iter().zip(&self.targets).enumerate() {
+            let logit = self.pass.logit(scene, action);
+            self.by_logit.push(weight * (probability(logit) as f32 - y));
+            // Cross-entropy, in the form that cannot overflow.
+            let loss = logit.max(0.0) - logit * y + (-logit.abs()).exp().ln_1p();
+            self.loss += f64::from(weight * loss);
+        }
+        self.gradients.resize(critic.parameters().len(), 0.0);
+        let Part { pass, batch, actions, by_logit, gradients, .. } = self;
+        pass.backward(critic, batch, actions, by_logit, gradients);
+    }
+}

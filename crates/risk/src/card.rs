@@ -1,0 +1,182 @@
+//! What does a learned critic say about itself?
+//!
+//! A [`LearnedRisk`] is a critic with its [`Card`], and travels as one file: what it was learned from, how it
+//! was calibrated, and how well its risks agree with what happened. Start at [`LearnedRisk::from_bytes`].
+//!
+//! **Invariant:** a file that is damaged, foreign, or made for other features is refused with the reason.
+
+use std::collections::BTreeMap;
+
+use cpss_learn::critic::Critic;
+use cpss_learn::critic::file::CriticError;
+use serde::{Deserialize, Serialize};
+
+use crate::actions::ActionKey;
+use crate::features::{FIXED, ITEM, NAME};
+
+/// A critic and its card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnedRisk {
+    critic: Critic,
+    card: Card,
+}
+
+/// What is known about a critic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// The task it was learned in.
+    pub env: String,
+    /// The regimes it was learned in.
+    pub regimes: Vec<String>,
+    /// Which features it reads.
+    pub features: String,
+    /// The actions it knows, one for each output.
+    pub actions: Vec<ActionKey>,
+    /// The chance that its look-ahead goes on to the next decision.
+    pub gamma: f64,
+    /// Differences of risk below this are noise, and count as none.
+    pub resolution: f64,
+    /// How it was learned.
+    pub learning: Learning,
+    /// How it was calibrated.
+    pub calibration: Calibration,
+    /// How its risks agree with what happened, bin by bin.
+    pub reliability: Vec<Bin>,
+}
+
+/// How a critic was learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Learning {
+    /// The seed of weights and batches.
+    pub seed: u64,
+    /// Rounds of data.
+    pub rounds: u64,
+    /// Decisions seen in each.
+    pub decisions: usize,
+    /// Updates made in each.
+    pub updates: u64,
+    /// Episode seeds that data came from: the first, and the first beyond.
+    pub seeds: [u64; 2],
+}
+
+/// How a critic was calibrated: on shielded episodes that it has not learned from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Episodes, and the first of their seeds.
+    pub episodes: u64,
+    /// The first of their seeds.
+    pub first_seed: u64,
+    /// The avoidable risk that was let through on each decision.
+    pub threshold: f64,
+    /// What is added to the log-odds of every risk.
+    pub shift: f64,
+    /// Share of episodes with an incident.
+    pub incidents: f64,
+    /// The account of an episode, on average: unavoidable risk at the start,
+    pub start: f64,
+    /// avoidable risk that was let through,
+    pub chosen: f64,
+    /// risk that came into view,
+    pub arriving: f64,
+    /// and what was not foreseen.
+    pub surprise: f64,
+    /// 95 % interval of the last.
+    pub surprise_ci95: [f64; 2],
+}
+
+/// How often an incident followed where a risk was foretold: one action ran, and the least risky ever after.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Risks from here,
+    pub from: f64,
+    /// to here.
+    pub to: f64,
+    /// How many times.
+    pub count: u64,
+    /// The mean risk foretold.
+    pub predicted: f64,
+    /// The share that ended in an incident.
+    pub happened: f64,
+}
+
+/// A file that is no usable critic for driving.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LearnedRiskError {
+    /// Not a critic.
+    #[error(transparent)]
+    Critic(#[from] CriticError),
+    /// A critic without a card, or with one that cannot be read.
+    #[error("the critic's card cannot be read: {0}")]
+    Card(String),
+    /// A critic that reads other features.
+    #[error("the critic reads the features `{found}`, but this program has `{NAME}`: learn it anew")]
+    Features {
+        /// What it reads.
+        found: String,
+    },
+    /// A card that is not of this critic.
+    #[error("the critic's {what} do not fit its card")]
+    Mismatch {
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+/// The metadata entry that holds the card.
+const CARD: &str = "card";
+
+impl LearnedRisk {
+    /// Joins a critic and its card.
+    ///
+    /// # Errors
+    ///
+    /// A card that is not of this critic.
+    pub fn new(critic: Critic, card: Card) -> Result<LearnedRisk, LearnedRiskError> {
+        if card.features != NAME {
+            return Err(LearnedRiskError::Features { found: card.features });
+        }
+        let shape = critic.shape();
+        let good = |number: f64| (0.0..=1.0).contains(&number);
+        let mismatch = |what| Err(LearnedRiskError::Mismatch { what });
+        if shape.fixed != FIXED || shape.item != ITEM {
+            return mismatch("inputs");
+        }
+        if shape.actions != card.actions.len() {
+            return mismatch("actions");
+        }
+        if !(good(card.gamma) && good(card.resolution)) {
+            return mismatch("numbers");
+        }
+        Ok(LearnedRisk { critic, card })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that is damaged, no critic, without a card, or made for other features.
+    pub fn from_bytes(bytes: &[u8]) -> Result<LearnedRisk, LearnedRiskError> {
+        let (critic, about) = Critic::from_bytes(bytes)?;
+        let missing = || LearnedRiskError::Card("there is none".to_owned());
+        let card = about.get(CARD).ok_or_else(missing)?;
+        let card = serde_json::from_str(card);
+        LearnedRisk::new(critic, card.map_err(|error| LearnedRiskError::Card(error.to_string()))?)
+    }
+
+    /// The file's bytes, the same for equal critics.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Plain numbers and words always have a JSON form.
+        let card = serde_json::to_string(&self.card).unwrap_or_default();
+        self.critic.to_bytes(&BTreeMap::from([(CARD.to_owned(), card)]))
+    }
+
+    /// The critic.
+    pub fn critic(&self) -> &Critic {
+        &self.critic
+    }
+
+    /// Its card.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+}

@@ -1,0 +1,373 @@
+//! How does a driving scene look to a critic?
+//!
+//! As a row of numbers about the ego and its road, and one row for each body around it. All of it is
+//! relative to the ego and scaled to be about one; the same for every task. Start at [`Features::read`].
+//!
+//! **Invariants:** only what an observer could see goes in (poses, speeds, lanes, lights, and who was there
+//! first); the order in which a scene lists its cars does not matter, not by a bit; a scene that holds a
+//! number which is none, or no ego, cannot be read.
+
+use cpss_highway::road::{LaneId, Network};
+use cpss_highway::scene::{Body, Ego};
+use cpss_highway::{Scene, Task};
+
+/// What these features are called; another choice of numbers is another name.
+pub const NAME: &str = "driving 1";
+/// Numbers about the ego and its road.
+pub const FIXED: usize = 18 + 2 * PREVIEW.len();
+/// Numbers about each body.
+pub const ITEM: usize = 28;
+/// The most bodies that are told apart; of more, those that come closest.
+pub const MOST_ITEMS: usize = 16;
+
+/// Bodies farther away than this are not looked at \[m\].
+const RANGE: f64 = 120.0;
+/// Until when it is asked how close a body comes at its present velocity \[s\].
+const LOOK_AHEAD: f64 = 4.0;
+/// How far ahead the ego's lane is told \[m\].
+const PREVIEW: [f64; 6] = [4.0, 8.0, 15.0, 25.0, 40.0, 60.0];
+/// How far ahead it is looked for the end of the road \[m\].
+const ROAD_END: f64 = 200.0;
+/// Where density counts a car as nothing \[m\].
+const DENSITY_REACH: f64 = 50.0;
+/// No number is beyond this.
+const LIMIT: f64 = 7.99;
+
+/// A scene as numbers; keep one and read scene after scene.
+#[derive(Clone, Debug, Default)]
+pub struct Features {
+    fixed: Vec<f32>,
+    items: Vec<f32>,
+    density: f64,
+    /// For each item, which body it is.
+    sources: Vec<Source>,
+    candidates: Vec<Candidate>,
+}
+
+/// A body of a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A car, by its place in [`Scene::others`].
+    Car(usize),
+    /// Something without a driver, by its place in [`Scene::obstacles`].
+    Obstacle(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    source: Source,
+    /// Relative position and velocity in the ego's frame.
+    position: [f64; 2],
+    velocity: [f64; 2],
+    /// When it is closest, and how close \[s, m\].
+    closest: (f64, f64),
+}
+
+impl Features {
+    /// Reads a scene; `false` if it cannot be read, and then there are no numbers.
+    pub fn read(&mut self, task: &Task, scene: &Scene) -> bool {
+        self.fixed.clear();
+        self.items.clear();
+        self.sources.clear();
+        self.candidates.clear();
+        self.density = f64::NAN;
+        let Some(ego) = scene.ego.as_ref().filter(|_| is_readable(task, scene)) else { return false };
+        let network = &*task.network;
+        self.select(ego, scene);
+        self.describe_ego(network, ego);
+        let frame = Frame::of(network, ego);
+        for index in 0..self.candidates.len() {
+            let candidate = self.candidates[index];
+            self.sources.push(candidate.source);
+            self.describe_body(network, scene, &frame, &candidate);
+        }
+        let is_sound = self.fixed.iter().chain(&self.items).all(|number| number.is_finite());
+        if !is_sound {
+            self.fixed.clear();
+            self.items.clear();
+            self.sources.clear();
+            self.density = f64::NAN;
+        }
+        is_sound
+    }
+
+    /// Numbers about the ego and its road, [`FIXED`] of them.
+    pub fn fixed(&self) -> &[f32] {
+        &self.fixed
+    }
+
+    /// Numbers about each body, [`ITEM`] of them one after the other.
+    pub fn items(&self) -> &[f32] {
+        &self.items
+    }
+
+    /// For each item, which body of the scene it is.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// How crowded it is around the ego: each car within reach counts 1 at the ego and 0 at the rim, in a
+    /// straight line in between. NaN, which a shield refuses, if the scene cannot be read.
+    pub fn density(&self) -> f64 {
+        self.density
+    }
+
+    /// Chooses the bodies that come closest, in an order that depends on them alone.
+    fn select(&mut self, ego: &Ego, scene: &Scene) {
+        let body = &ego.body;
+        let own = body.velocity();
+        self.density = 0.0;
+        let cars = scene.others.iter().enumerate().map(|(place, car)| (Source::Car(place), car));
+        let things = scene.obstacles.iter().enumerate();
+        let things = things.map(|(place, thing)| (Source::Obstacle(place), thing));
+        for (source, other) in cars.chain(things) {
+            let offset = [other.position[0] - body.position[0], other.position[1] - body.position[1]];
+            let distance = (offset[0] * offset[0] + offset[1] * offset[1]).sqrt();
+            if distance > RANGE {
+                continue;
+            }
+            if matches!(source, Source::Car(_)) {
+                self.density += (1.0 - distance / DENSITY_REACH).max(0.0);
+            }
+            let velocity = other.velocity();
+            let velocity = turned(body, [velocity[0] - own[0], velocity[1] - own[1]]);
+            let position = turned(body, offset);
+            let closest = closest_approach(position, velocity);
+            self.candidates.push(Candidate { source, position, velocity, closest });
+        }
+        // Ties between bodies at one and the same place cannot be told apart, nor need they be.
+        self.candidates.sort_unstable_by(|a, b| {
+            let key = |c: &Candidate| [c.closest.1, c.position[0], c.position[1], c.velocity[0], c.velocity[1]];
+            let pairs = key(a).into_iter().zip(key(b));
+            pairs.map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        self.candidates.truncate(MOST_ITEMS);
+    }
+
+    fn describe_ego(&mut self, network: &Network, ego: &Ego) {
+        let body = &ego.body;
+        let lane = network.lane(body.lane);
+        let road = network.road_of(body.lane);
+        let (offset, lanes) = (network.lane_offset(body.lane), network.lane_count(road));
+        let target = network.lane(ego.target_lane);
+        let (target_along, target_across) = target.local_coordinates(body.position);
+        let turn = body.heading - lane.heading_at(body.along);
+        let target_turn = body.heading - target.heading_at(target_along);
+        let to_left = offset as f64 * lane.width + lane.width / 2.0 + body.across;
+        let to_right = (lanes - 1 - offset) as f64 * lane.width + lane.width / 2.0 - body.across;
+        let open = |lane: Option<LaneId>| {
+            flag(lane.is_some_and(|lane| {
+                let lane = network.lane(lane);
+                !lane.forbidden && lane.is_reachable_from(body.position)
+            }))
+        };
+        let mut road_ahead = RoadAhead::new(network, ego, target_along);
+        let mut points = [[0.0; 2]; PREVIEW.len()];
+        for (point, distance) in points.iter_mut().zip(PREVIEW) {
+            let [x, y] = road_ahead.point(distance);
+            *point = turned(body, [x - body.position[0], y - body.position[1]]);
+        }
+        push(&mut self.fixed, [
+            body.speed / 20.0,
+            ego.target_speed / 20.0,
+            (ego.target_speed - body.speed) / 5.0,
+            body.acceleration.unwrap_or(0.0) / 5.0,
+            body.across / 2.0,
+            target_across / 4.0,
+            turn.sin() * 2.0,
+            target_turn.sin() * 2.0,
+            target_turn.cos(),
+            ego.slip_sin * 4.0,
+            to_left / 10.0,
+            to_right / 10.0,
+            open(network.left_of(ego.target_lane)),
+            open(network.right_of(ego.target_lane)),
+            (lane.length - body.along).min(ROAD_END) / 100.0,
+            road_ahead.end() / 100.0,
+            f64::from(lane.priority) / 3.0,
+            self.density / 4.0,
+        ]);
+        for ([x, y], distance) in points.into_iter().zip(PREVIEW) {
+            push(&mut self.fixed, [(x - distance) / 10.0, y / 10.0]);
+        }
+    }
+
+    fn describe_body(&mut self, network: &Network, scene: &Scene, frame: &Frame<'_>, of: &Candidate) {
+        let (body, is_obstacle, came_first) = match of.source {
+            Source::Car(place) => (&scene.others[place], 0.0, flag(place < scene.earlier)),
+            Source::Obstacle(place) => (&scene.obstacles[place], 1.0, 1.0),
+        };
+        let ego = &frame.ego.body;
+        let [x, y] = of.position;
+        let [vx, vy] = of.velocity;
+        let lane = network.lane(body.lane);
+        let (along, across) = frame.lane.local_coordinates(body.position);
+        let turn = body.heading - lane.heading_at(body.along);
+        let distance = x * x + y * y;
+        let closing = -(x * vx + y * vy) / (distance + 4.0);
+        let [bound_x, bound_y] = body.bound_for.map_or([0.0; 2], |bound| turned(ego, bound));
+        let same_road = network.road_of(body.lane) == network.road_of(frame.ego.target_lane);
+        let beside = match same_road {
+            true => {
+                network.lane_offset(body.lane) as f64
+                    - network.lane_offset(frame.ego.target_lane) as f64
+            }
+            false => 0.0,
+        };
+        let (gap, gap_speed) = ahead_of(body, of.source, scene);
+        push(&mut self.items, [
+            x / 50.0,
+            y / 10.0,
+            x / (x.abs() + 10.0),
+            y / (y.abs() + 2.0),
+            vx / 10.0,
+            vy / 5.0,
+            body.speed / 20.0,
+            body.cos * ego.cos + body.sin * ego.sin,
+            body.sin * ego.cos - body.cos * ego.sin,
+            body.acceleration.unwrap_or(0.0) / 5.0,
+            (along - frame.along) / 50.0,
+            across / 4.0,
+            closing * 2.0,
+            of.closest.0 / LOOK_AHEAD,
+            of.closest.1 / (of.closest.1 + 5.0),
+            body.across / 2.0,
+            turn.sin() * 5.0,
+            flag(same_road),
+            beside / 2.0,
+            bound_x,
+            bound_y,
+            flag(body.crashed),
+            is_obstacle,
+            came_first,
+            f64::from(lane.priority - frame.priority) / 3.0,
+            body.length / 5.0,
+            gap,
+            gap_speed / 10.0,
+        ]);
+    }
+}
+
+/// What all bodies are described against.
+struct Frame<'a> {
+    ego: &'a Ego,
+    /// The lane that the ego aims for, and where the ego is along it.
+    lane: &'a cpss_highway::lane::Lane,
+    along: f64,
+    priority: i32,
+}
+
+impl Frame<'_> {
+    fn of<'a>(network: &'a Network, ego: &'a Ego) -> Frame<'a> {
+        let lane = network.lane(ego.target_lane);
+        let (along, _) = lane.local_coordinates(ego.body.position);
+        Frame { ego, lane, along, priority: network.lane(ego.body.lane).priority }
+    }
+}
+
+/// The ego's lane and those that follow it along its route, point by point.
+struct RoadAhead<'a> {
+    network: &'a Network,
+    lane: LaneId,
+    route: cpss_highway::route::Route,
+    /// Where the present lane begins, as a distance ahead of the ego \[m\].
+    begin: f64,
+    is_dead_end: bool,
+}
+
+impl RoadAhead<'_> {
+    fn new<'a>(network: &'a Network, ego: &Ego, along: f64) -> RoadAhead<'a> {
+        RoadAhead { network, lane: ego.target_lane, route: ego.route, begin: -along, is_dead_end: false }
+    }
+
+    /// The point of the centre line at a distance ahead; distances must not fall.
+    fn point(&mut self, distance: f64) -> [f64; 2] {
+        self.reach(distance);
+        self.network.lane(self.lane).position(distance - self.begin, 0.0)
+    }
+
+    /// Where the road ends \[m\], at most [`ROAD_END`].
+    fn end(&mut self) -> f64 {
+        self.reach(ROAD_END);
+        match self.is_dead_end {
+            true => (self.begin + self.network.lane(self.lane).length).min(ROAD_END),
+            false => ROAD_END,
+        }
+    }
+
+    fn reach(&mut self, distance: f64) {
+        // No road is so finely divided that this many lanes would not do.
+        for _ in 0..16 {
+            let lane = self.network.lane(self.lane);
+            if self.is_dead_end || distance <= self.begin + lane.length {
+                return;
+            }
+            let end = lane.position(lane.length, 0.0);
+            let next = self.network.next_lane(self.lane, &mut self.route, end);
+            if next == self.lane {
+                self.is_dead_end = true;
+                return;
+            }
+            self.begin += lane.length;
+            self.lane = next;
+        }
+    }
+}
+
+/// How close the next body ahead in a body's own lane is, from 0 (none near) to 1, and how much faster it is.
+fn ahead_of(body: &Body, source: Source, scene: &Scene) -> (f64, f64) {
+    const NEAR: f64 = 60.0;
+    let mut nearest = (NEAR, 0.0);
+    let mut consider = |other: &Body| {
+        let gap = other.along - body.along;
+        if other.lane == body.lane && gap > 0.0 && gap < nearest.0 {
+            nearest = (gap, other.speed - body.speed);
+        }
+    };
+    if let Source::Car(_) = source {
+        scene.others.iter().chain(&scene.obstacles).for_each(&mut consider);
+        scene.ego.iter().for_each(|ego| consider(&ego.body));
+    }
+    (1.0 - nearest.0 / NEAR, nearest.1)
+}
+
+/// When and how close two come at constant velocities.
+fn closest_approach([x, y]: [f64; 2], [vx, vy]: [f64; 2]) -> (f64, f64) {
+    let speed = vx * vx + vy * vy;
+    let time = if speed > 1e-6 { (-(x * vx + y * vy) / speed).clamp(0.0, LOOK_AHEAD) } else { 0.0 };
+    let (x, y) = (x + vx * time, y + vy * time);
+    (time, (x * x + y * y).sqrt())
+}
+
+/// A vector in the frame of a body.
+fn turned(body: &Body, [x, y]: [f64; 2]) -> [f64; 2] {
+    [x * body.cos + y * body.sin, y * body.cos - x * body.sin]
+}
+
+fn flag(fact: bool) -> f64 {
+    if fact { 1.0 } else { 0.0 }
+}
+
+fn push<const N: usize>(numbers: &mut Vec<f32>, values: [f64; N]) {
+    // `clamp` keeps a NaN, which is refused afterwards.
+    numbers.extend(values.map(|value| value.clamp(-LIMIT, LIMIT) as f32));
+}
+
+/// Whether a scene has an ego, all of its numbers are numbers, and everybody is on a lane that there is.
+pub(crate) fn is_readable(task: &Task, scene: &Scene) -> bool {
+    let lanes = task.network.lanes().len();
+    let bodies = scene.others.iter().chain(&scene.obstacles);
+    scene.ego.as_ref().is_some_and(|ego| {
+        let numbers = [ego.target_speed, ego.slip_sin];
+        ego.target_lane.index() < lanes && numbers.iter().all(|number| number.is_finite())
+    }) && bodies.chain(scene.ego.iter().map(|ego| &ego.body)).all(|body| is_sound(body, lanes))
+}
+
+fn is_sound(body: &Body, lanes: usize) -> bool {
+    let Body { position: [x, y], heading, cos, sin, speed, length, width, along, across, .. } = body;
+    let numbers = [x, y, heading, cos, sin, speed, length, width, along, across];
+    numbers.iter().all(|number| number.is_finite())
+        && body.lane.index() < lanes
+        && body.acceleration.is_none_or(f64::is_finite)
+        && body.bound_for.is_none_or(|[x, y]| x.is_finite() && y.is_finite())
+}
