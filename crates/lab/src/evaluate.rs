@@ -17,7 +17,9 @@ use crate::episode::{EpisodeRecord, Player};
 use crate::keep::{folder, keep};
 use crate::policy::{PolicySource, policy_config};
 use crate::regime::{Regime, RegimeSpec};
+use crate::seed;
 use crate::statistics::{mean, wilson};
+use crate::terminal::say;
 use crate::trace::{Cell, TraceWriter};
 
 /// Options of `cpss evaluate`.
@@ -47,7 +49,7 @@ pub struct Options {
     /// Seed of the first episode; the others count up. Below 1000000 are training seeds, from
     /// there on tuning seeds, from 2000000 on reporting seeds,
     /// of which the tables' own begin at 7000000
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
@@ -125,7 +127,7 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(place) = &options.trace {
         folder(place)?;
     }
-    let seeds: Vec<u64> = (0..options.episodes).map(|i| options.seed.wrapping_add(i)).collect();
+    let seeds = seed::from(options.seed, options.episodes)?;
     let started = Instant::now();
     let contest = Contest {
         regime: &regime,
@@ -138,11 +140,10 @@ pub fn run(options: &Options) -> Result<()> {
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| options.method.binds_ledger());
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {
-        print_for_people(options, &summary);
+        print_for_people(options, &summary)
     }
-    Ok(())
 }
 
 /// One cell of the comparison with one policy: all that an episode depends on besides its seed.
@@ -294,16 +295,16 @@ impl Summary {
     }
 }
 
-fn print_for_people(options: &Options, summary: &Summary) {
+fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
     let [low, high] = summary.collision_ci95;
-    println!(
+    say!(
         "{} on {} under {}, {} episodes from seed {}",
         options.method,
         options.env.name(),
         options.regime,
         summary.episodes,
         options.seed
-    );
+    )?;
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let or_dash = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let crashes = format!(
@@ -332,6 +333,7 @@ fn print_for_people(options: &Options, summary: &Summary) {
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
     ] {
-        println!("  {name:<24} {value}");
+        say!("  {name:<24} {value}")?;
     }
+    Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! Start at [`cli`], which names every command and where it is done.
 
+#![warn(clippy::print_stdout, clippy::print_stderr, reason = "they panic; see `terminal`")]
+
 pub mod arm;
 pub mod audit;
 pub mod bench;
@@ -23,10 +25,12 @@ pub mod replay;
 pub mod report;
 pub mod reproduce;
 pub mod rollout;
+pub mod seed;
 pub mod statistics;
 pub mod table;
 pub mod tables;
 pub mod telling;
+pub mod terminal;
 pub mod trace;
 pub mod train;
 pub mod what_if;

@@ -20,6 +20,7 @@ use crate::policy::{
     PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_config, policy_task, shipped,
 };
 use crate::regime::{BUILTIN, Regime, RegimeSpec};
+use crate::seed;
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
 pub const FIRST_REPORTING_SEED: u64 = 7_000_000;
@@ -249,7 +250,7 @@ impl Unit {
     ///
     /// A task, regime, arm or policy that does not exist or cannot be used.
     pub fn run(&self) -> Result<UnitRecord> {
-        let seeds: Vec<u64> = (0..self.episodes).map(|i| self.first_seed + i).collect();
+        let seeds = seed::from(self.first_seed, self.episodes)?;
         let played = self.within(|contest| contest.play_all(&seeds, None))?;
         Ok(UnitRecord {
             unit: self.clone(),

@@ -21,6 +21,7 @@ use crate::keep::{folder, keep};
 use crate::plan::{Plan, Size, Unit, UnitRecord};
 use crate::report::{self, Made};
 use crate::table::Table;
+use crate::terminal::say;
 use crate::{tables, telling};
 
 /// Options of `cpss reproduce`.
@@ -136,8 +137,7 @@ pub fn run_share(options: &RunOptions) -> Result<()> {
     let Shard { index, count } = options.shard;
     let share: Vec<Unit> = units.into_iter().skip(index).step_by(count).collect();
     let records = run_units(&share, &options.out)?;
-    println!("{} units in {}", records.len(), options.out.display());
-    Ok(())
+    say!("{} units in {}", records.len(), options.out.display())
 }
 
 /// Runs `cpss merge`.
@@ -165,9 +165,8 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
         keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
     }
     let command = command_of(Size::Default, Some(&options.plan));
-    print_summary(&write_results(&records, &plan, &options.out, &command)?);
-    print_places(&options.out);
-    Ok(())
+    print_summary(&write_results(&records, &plan, &options.out, &command)?)?;
+    print_places(&options.out)
 }
 
 /// Runs `cpss reproduce`.
@@ -183,23 +182,20 @@ pub fn run(options: &Options) -> Result<()> {
     let records = run_units(&plan.units(), &options.out)?;
     let command = command_of(options.size(), options.plan.as_deref());
     let summary = write_results(&records, &plan, &options.out, &command)?;
-    print_summary(&summary);
-    print_places(&options.out);
     if let Some(path) = &options.write {
         document::splice(path, &command, &summary)?;
     }
-    Ok(())
+    print_summary(&summary)?;
+    print_places(&options.out)
 }
 
-fn print_summary(tables: &[Table]) {
-    for table in tables {
-        println!("{}", table.markdown());
-    }
+fn print_summary(tables: &[Table]) -> Result<()> {
+    tables.iter().try_for_each(|table| say!("{}", table.markdown()))
 }
 
-fn print_places(out: &Path) {
-    println!("records, tables, figures and traces: {}", out.display());
-    println!("report: {}", out.join(report::FILE).display());
+fn print_places(out: &Path) -> Result<()> {
+    say!("records, tables, figures and traces: {}", out.display())?;
+    say!("report: {}", out.join(report::FILE).display())
 }
 
 /// Everything that is made of records: tables, traces of telling episodes, figures, the report. The

@@ -41,6 +41,8 @@ use self::score::{Driver, SCORE_SEED, Score, score};
 use self::settings::{TrainSettings, read_settings, shipped_settings};
 use crate::keep::keep;
 use crate::policy::{policy_config, policy_task};
+use crate::seed;
+use crate::terminal::say;
 
 /// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
 pub const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
@@ -69,7 +71,7 @@ pub struct Options {
     #[arg(long)]
     pub env: TaskId,
     /// Training seed: weights, exploration and episodes all follow from it
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
     /// Where the policy goes, a .safetensors file [default: ENV-SEED.safetensors]
     #[arg(long, value_name = "FILE")]
@@ -261,14 +263,11 @@ fn interruption() -> Result<Arc<AtomicBool>> {
 impl Report<'_> {
     fn print(&self, json: bool) -> Result<()> {
         if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
-            return Ok(());
+            return say!("{}", serde_json::to_string_pretty(self)?);
         }
         let Report { env, seed, out, steps, seconds, steps_per_second, score } = self;
-        println!(
-            "{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s"
-        );
-        println!(
+        say!("{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s")?;
+        say!(
             "return {:.2}, crashed {:.1} %, off road {:.1} %, {:.1} steps, {:.1} m/s over {} episodes",
             score.return_mean,
             100.0 * score.crashed_rate,
@@ -276,8 +275,7 @@ impl Report<'_> {
             score.length_mean,
             score.speed_mean,
             score.episodes
-        );
-        println!("wrote {}", out.display());
-        Ok(())
+        )?;
+        say!("wrote {}", out.display())
     }
 }
