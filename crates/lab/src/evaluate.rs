@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::{EpisodeRecord, Player};
 use crate::keep::{folder, keep};
+use crate::meter::Meter;
 use crate::policy::{PolicySource, policy_config};
 use crate::regime::{Regime, RegimeSpec};
 use crate::seed;
@@ -136,7 +137,9 @@ pub fn run(options: &Options) -> Result<()> {
         settings: &settings,
         policy: &options.policy,
     };
-    let played = contest.play_all(&seeds, options.trace.as_deref())?;
+    let meter = Meter::new("episodes", 0, options.episodes);
+    let played = contest.play_all(&seeds, options.trace.as_deref(), &|| meter.advance())?;
+    meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| options.method.binds_ledger());
     if options.json {
@@ -182,26 +185,36 @@ pub struct Traced {
 }
 
 impl Contest<'_> {
-    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to.
+    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to; `played`
+    /// is called after each.
     ///
     /// # Errors
     ///
     /// A policy that cannot be used, or a trace that cannot be written.
-    pub fn play_all(&self, seeds: &[u64], traces: Option<&Path>) -> Result<Played> {
+    pub fn play_all(
+        &self,
+        seeds: &[u64],
+        traces: Option<&Path>,
+        played: &(dyn Fn() + Sync),
+    ) -> Result<Played> {
         // Chunks keep a player, with its loaded policy and work space, for several episodes.
         let chunk = seeds.len().div_ceil(rayon::current_num_threads() * 4).max(1);
         let parts = seeds
             .par_chunks(chunk)
             .map(|seeds| {
                 let mut player = self.player()?;
-                let play = |seed: &u64| match traces {
-                    None => player.play(*seed),
-                    Some(place) => {
-                        let mut writer = TraceWriter::new(self.cell());
-                        let record = player.play_before(&mut writer, *seed)?;
-                        keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
-                        Ok(record)
-                    }
+                let play = |seed: &u64| {
+                    let record = match traces {
+                        None => player.play(*seed)?,
+                        Some(place) => {
+                            let mut writer = TraceWriter::new(self.cell());
+                            let record = player.play_before(&mut writer, *seed)?;
+                            keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
+                            record
+                        }
+                    };
+                    played();
+                    Ok(record)
                 };
                 let episodes = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
                 Ok(Played { episodes, refusals: player.refusals().to_vec() })

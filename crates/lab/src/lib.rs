@@ -15,6 +15,8 @@ pub mod estimate;
 pub mod evaluate;
 pub mod figure;
 pub mod keep;
+pub mod lock;
+pub mod meter;
 pub mod oracle;
 pub mod paper;
 pub mod plan;

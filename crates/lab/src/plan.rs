@@ -251,7 +251,7 @@ impl Unit {
     /// A task, regime, arm or policy that does not exist or cannot be used.
     pub fn run(&self) -> Result<UnitRecord> {
         let seeds = seed::from(self.first_seed, self.episodes)?;
-        let played = self.within(|contest| contest.play_all(&seeds, None))?;
+        let played = self.within(|contest| contest.play_all(&seeds, None, &|| {}))?;
         Ok(UnitRecord {
             unit: self.clone(),
             fingerprint: self.fingerprint()?,

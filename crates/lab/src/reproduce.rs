@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::document;
 use crate::estimate::Results;
 use crate::figure;
 use crate::keep::{folder, keep};
+use crate::lock::{Claim, Lock};
+use crate::meter::Meter;
 use crate::plan::{Plan, Size, Unit, UnitRecord};
 use crate::report::{self, Made};
 use crate::table::Table;
@@ -136,6 +137,8 @@ pub fn run_share(options: &RunOptions) -> Result<()> {
     let units = Plan::load(&options.plan)?.units();
     let Shard { index, count } = options.shard;
     let share: Vec<Unit> = units.into_iter().skip(index).step_by(count).collect();
+    // Shares write other records each, and the jobs of an array may have one folder.
+    let _lock = Lock::take(&options.out, Claim::Shared, "cpss run")?;
     let records = run_units(&share, &options.out)?;
     say!("{} units in {}", records.len(), options.out.display())
 }
@@ -160,6 +163,7 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
         let record = found.with_context(|| format!("no share has finished the unit {name}"))?;
         records.push(record);
     }
+    let _lock = Lock::take(&options.out, Claim::Alone, "cpss merge")?;
     let folder = records_folder(&options.out)?;
     for record in &records {
         keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
@@ -173,14 +177,15 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
 ///
 /// # Errors
 ///
-/// A folder that cannot be written, or a policy that cannot be used.
+/// A folder that cannot be written or that somebody else works in, or a policy that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
     let plan = match &options.plan {
         Some(path) => Plan::load(path)?,
         None => Plan::sized(options.size()),
     };
-    let records = run_units(&plan.units(), &options.out)?;
     let command = command_of(options.size(), options.plan.as_deref());
+    let _lock = Lock::take(&options.out, Claim::Alone, &command)?;
+    let records = run_units(&plan.units(), &options.out)?;
     let summary = write_results(&records, &plan, &options.out, &command)?;
     if let Some(path) = &options.write {
         document::splice(path, &command, &summary)?;
@@ -231,28 +236,25 @@ pub fn write_results(
 /// As [`run`].
 pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
     let folder = records_folder(out)?;
-    let progress = ProgressBar::new(units.len() as u64).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} units, {eta} left, {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let progress = Meter::new("units", 0, units.len() as u64);
     let finish = |unit: &Unit| -> Result<UnitRecord> {
         let place = folder.join(format!("{}.json", unit.name()));
         let record = match finished(&place, unit)? {
             Some(record) => record,
             None => {
                 let Unit { task, regime, arm, policy, .. } = unit;
-                progress.set_message(format!("{task} {regime} {arm} policy {policy}"));
+                progress.tell(format!("{task} {regime} {arm} policy {policy}"));
                 let record = unit.run()?;
                 keep(&place, &bytes_of(&record)?)?;
                 record
             }
         };
-        progress.inc(1);
+        progress.advance();
         Ok(record)
     };
     // Several units at once, since a unit of few episodes cannot keep all cores busy by itself.
     let records = units.par_iter().with_max_len(1).map(finish).collect::<Result<Vec<_>>>()?;
-    progress.finish_and_clear();
+    progress.finish();
     Ok(records)
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -90,5 +91,25 @@ fn regression_a_full_disk_is_an_error_in_words() {
         let run = command(folder.path(), words).stdout(Stdio::piped()).stderr(full()).output();
         let code = run.unwrap().status.code();
         assert_eq!(code, Some(i32::from(words.contains("nowhere"))), "{words}");
+    }
+}
+
+#[test]
+fn regression_a_log_shows_how_far_the_work_is() {
+    let folder = folder();
+    for (words, unit) in [
+        ("train --env merge-v0 --settings small.toml --steps 100000000", "of 100000000 steps, "),
+        ("evaluate --env merge-v0 --episodes 10000000 --method random", "of 10000000 episodes, "),
+    ] {
+        let mut child = command(folder.path(), words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(line.contains(unit) && line.contains("/s, "), "{line}");
     }
 }
