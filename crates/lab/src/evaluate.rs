@@ -11,17 +11,19 @@ use clap::Args;
 use cpss_highway::TaskId;
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::{EpisodeRecord, Player};
 use crate::keep::{folder, keep};
 use crate::meter::Meter;
-use crate::policy::{PolicySource, policy_config};
+use crate::policy::PolicySource;
 use crate::regime::{Regime, RegimeSpec};
 use crate::seed;
 use crate::statistics::{mean, wilson};
 use crate::terminal::say;
 use crate::trace::{Cell, TraceWriter};
+use crate::view;
 
 /// Options of `cpss evaluate`.
 #[derive(Debug, Args)]
@@ -29,7 +31,8 @@ use crate::trace::{Cell, TraceWriter};
   cpss evaluate --env merge-v0 --method cpss
   cpss evaluate --env highway-v0 --regime high --method dqn --policy builtin:2 --episodes 500
   cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json
-  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces")]
+  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces
+  cpss evaluate --env intersection-v0 --policy mine.onnx --config '{}'    sees highway-env's default")]
 pub struct Options {
     /// Task, by highway-env's id
     #[arg(long)]
@@ -44,6 +47,10 @@ pub struct Options {
     /// Policy: builtin:K, FILE.safetensors or FILE.onnx
     #[arg(long, default_value = "builtin:0")]
     pub policy: PolicySource,
+    /// What the policy sees, if it was made elsewhere: a JSON object with highway-env's `observation`; {}
+    /// is highway-env's default. A .safetensors file may say it itself
+    #[arg(long, value_name = "JSON", value_parser = view::parse)]
+    pub config: Option<Value>,
     /// Episodes to play
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub episodes: u64,
@@ -116,7 +123,9 @@ pub struct Summary {
 /// A regime, policy or shield that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
     let spec = RegimeSpec::load(&options.regime)?;
-    let regime = Regime::new(spec, options.env, &policy_config(options.env))?;
+    let policy = (!options.method.is_floor()).then_some(&options.policy);
+    let config = view::config_for(policy, options.env, options.config.as_ref())?;
+    let regime = Regime::new(spec, options.env, &config)?;
     let settings = match &options.shield {
         None => ShieldSettings::shipped(options.env)?,
         Some(path) => {
@@ -241,6 +250,15 @@ impl Contest<'_> {
         let mut writer = TraceWriter::new(self.cell());
         let record = self.player()?.play_before(&mut writer, seed)?;
         Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
+    }
+
+    /// Whether the policy, if there is one, can be read and fits the task.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used.
+    pub fn check_policy(&self) -> Result<()> {
+        self.player().map(|_| ())
     }
 
     /// The name of an episode's trace.

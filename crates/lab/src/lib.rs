@@ -35,6 +35,7 @@ pub mod telling;
 pub mod terminal;
 pub mod trace;
 pub mod train;
+pub mod view;
 pub mod what_if;
 
 /// The README's examples, compiled and run: this is the only crate that sees what they use.

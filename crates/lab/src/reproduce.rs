@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::document;
 use crate::estimate::Results;
@@ -23,7 +24,7 @@ use crate::plan::{Plan, Size, Unit, UnitRecord};
 use crate::report::{self, Made};
 use crate::table::Table;
 use crate::terminal::say;
-use crate::{tables, telling};
+use crate::{tables, telling, view};
 
 /// Options of `cpss reproduce`.
 #[derive(Debug, Args)]
@@ -41,6 +42,9 @@ pub struct Options {
     /// Another experiment than the paper's, as a .toml file; see `cpss run --help`
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub plan: Option<PathBuf>,
+    /// What the plan's own policies see, as of `cpss evaluate`, in place of what the plan says
+    #[arg(long, value_name = "JSON", value_parser = view::parse, requires = "plan")]
+    pub config: Option<Value>,
     /// Folder for records, tables, figures, traces and the report; an interrupted run goes on from it
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
@@ -80,7 +84,12 @@ fn command_of(size: Size, plan: Option<&Path>) -> String {
 A plan lists what differs from the paper's experiment, such as
   tasks = [\"merge-v0\"]
   arms = [\"dqn\", \"cpss\"]
-  episodes = 200")]
+  episodes = 200
+and policies that were made elsewhere, with what they see:
+  policies = [0, 1]
+  [own.merge-v0]
+  files = [\"first.onnx\", \"second.safetensors\"]
+  config = { observation = { type = \"Kinematics\", vehicles_count = 15 } }")]
 pub struct RunOptions {
     /// The plan, as a .toml file
     #[arg(long)]
@@ -180,10 +189,11 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
 /// A folder that cannot be written or that somebody else works in, or a policy that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
     let plan = match &options.plan {
-        Some(path) => Plan::load(path)?,
+        Some(path) => Plan::load_seeing(path, options.config.as_ref())?,
         None => Plan::sized(options.size()),
     };
-    let command = command_of(options.size(), options.plan.as_deref());
+    let config = options.config.as_ref().map(|config| format!(" --config '{config}'"));
+    let command = command_of(options.size(), options.plan.as_deref()) + &config.unwrap_or_default();
     let _lock = Lock::take(&options.out, Claim::Alone, &command)?;
     let records = run_units(&plan.units(), &options.out)?;
     let summary = write_results(&records, &plan, &options.out, &command)?;

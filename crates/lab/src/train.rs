@@ -244,7 +244,7 @@ fn finish(
         (card::SETTINGS, serde_json::to_string(settings.dqn.spec())?),
         (card::SCORE, serde_json::to_string(&score)?),
         ("worlds", settings.worlds.to_string()),
-        ("config", policy_config(options.env).to_string()),
+        (card::CONFIG, policy_config(options.env).to_string()),
     ];
     let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
     keep(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
