@@ -99,6 +99,9 @@ pub struct TaskReport {
 ///
 /// If threads cannot be started, or the document cannot be written.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(document) = &options.write {
+        SHIELDED.check(document)?;
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let all = if options.env.is_empty() { TaskId::ALL.to_vec() } else { options.env.clone() };
     let mut tasks = BTreeMap::new();

@@ -24,6 +24,8 @@ pub fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
         fs::rename(&draft, place)
     };
     write().map_err(|error| {
+        // Half a file helps nobody; if it cannot be removed either, the next attempt writes over it.
+        let _ = fs::remove_file(&draft);
         let hint = hint(error.kind(), place);
         anyhow!(error).context(format!("cannot write {}{hint}", place.display()))
     })
@@ -36,7 +38,7 @@ fn hint(kind: ErrorKind, place: &Path) -> String {
             ": nothing finished is lost, free some room and run it again".to_owned()
         }
         ErrorKind::NotFound => match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.exists() => {
                 format!(": there is no folder {}", parent.display())
             }
             _ => String::new(),
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn regression_room_is_asked_for_only_where_it_is_missing() {
-        let hint = |kind| hint(kind, Path::new("there/file"));
+        let hint = |kind| hint(kind, Path::new("absent/file"));
         assert!(hint(ErrorKind::StorageFull).contains("free some room"));
         for kind in [ErrorKind::NotFound, ErrorKind::ReadOnlyFilesystem, ErrorKind::IsADirectory] {
             assert!(!hint(kind).contains("room"), "{kind}");
@@ -71,5 +73,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap().path().join("absent").join("file");
         let error = format!("{:#}", keep(&place, b"").unwrap_err());
         assert!(error.contains("there is no folder") && !error.contains("room"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        assert!(keep(&taken, b"text").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left");
     }
 }

@@ -23,6 +23,7 @@ use crate::regime::{BUILTIN, Regime, RegimeSpec};
 use crate::seed;
 use crate::view;
 
+mod check;
 mod own;
 
 pub use own::{OwnPolicies, OwnPolicy};
@@ -161,21 +162,10 @@ impl Plan {
             .with_context(|| format!("cannot read the plan {}", path.display()))?;
         let mut plan: Plan =
             toml::from_str(&text).with_context(|| format!("the plan {}", path.display()))?;
-        for task in &plan.tasks {
-            task.parse::<TaskId>()?;
-        }
-        for regime in &plan.regimes {
-            RegimeSpec::load(regime)?;
-        }
-        RegimeSpec::load(&plan.frontier_regime)?;
-        let scales = plan.frontier.iter().map(|scale| format!("cpss*{scale}"));
-        for arm in plan.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(scales) {
-            arm.parse::<Arm>().map_err(|hint| anyhow!("`{arm}` is no arm: {hint}"))?;
-        }
         if let Some(config) = config {
             plan.see(config)?;
         }
-        plan.check_own()?;
+        plan.check()?;
         Ok(plan)
     }
 

@@ -59,6 +59,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let page = shell::page(&title(film), &body(film), &programme)?;
     let out = options.out.clone().unwrap_or_else(|| trace.with_extension("html"));
+    ensure!(
+        !is_same(&out, trace),
+        "the page would take the place of the trace: give another --out"
+    );
     keep(&out, page.as_bytes())?;
     say!("{}", out.display())?;
     if !options.no_open
@@ -109,6 +113,11 @@ fn body(film: &Film) -> String {
         escaped(&film.file),
         shell::PLAYER
     )
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// How long a desktop may take to say that it cannot.

@@ -192,6 +192,9 @@ pub fn run(options: &Options) -> Result<()> {
         Some(path) => Plan::load_seeing(path, options.config.as_ref())?,
         None => Plan::sized(options.size()),
     };
+    if let Some(path) = &options.write {
+        document::REPRODUCE.check(path)?;
+    }
     let config = options.config.as_ref().map(|config| format!(" --config '{config}'"));
     let command = command_of(options.size(), options.plan.as_deref()) + &config.unwrap_or_default();
     let _lock = Lock::take(&options.out, Claim::Alone, &command)?;

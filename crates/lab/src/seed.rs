@@ -21,11 +21,20 @@ pub fn parse(text: &str) -> Result<u64, String> {
 ///
 /// If there are not as many.
 pub fn from(first: u64, episodes: u64) -> Result<Vec<u64>> {
-    let Some(others) = episodes.checked_sub(1) else { return Ok(Vec::new()) };
-    let last = first.checked_add(others).with_context(|| {
+    check(first, episodes)?;
+    Ok((0..episodes).map(|place| first + place).collect())
+}
+
+/// Whether there are as many seeds from the first on.
+///
+/// # Errors
+///
+/// If there are not.
+pub fn check(first: u64, episodes: u64) -> Result<()> {
+    let last = first.checked_add(episodes.saturating_sub(1));
+    last.map(|_| ()).with_context(|| {
         format!("{episodes} episodes from seed {first} on need seeds beyond 2^64 - 1")
-    })?;
-    Ok((first..=last).collect())
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,10 @@ const OBSERVATION: &str = "observation";
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// Something else than an object.
-    #[error("the config is {0}, but has to be a JSON object such as {{\"observation\": {{}}}}")]
+    #[error(
+        "the config or its observation is {0}, but has to be a JSON object, such as \
+         {{\"observation\": {{\"type\": \"Kinematics\"}}}}"
+    )]
     NoObject(Value),
     /// A key that is about something else.
     #[error(
@@ -116,6 +119,9 @@ fn seen_as(id: TaskId, config: &Value) -> Result<Value, ViewError> {
     if let Some((key, _)) = given.iter().find(foreign) {
         return Err(ViewError::NotSeen(key.clone()));
     }
+    if let Some(seen) = given.get(OBSERVATION).filter(|seen| !seen.is_object()) {
+        return Err(ViewError::NoObject(seen.clone()));
+    }
     if config.pointer("/observation/order").is_some_and(|order| order == "shuffled") {
         return Err(ViewError::Shuffled);
     }
@@ -178,7 +184,8 @@ mod tests {
             config_for(Some(policy), id, Some(&config)).unwrap_err().to_string()
         };
         let other = elsewhere();
-        assert!(said(&other, json!(3)).contains("the config is 3"));
+        assert!(said(&other, json!(3)).contains("is 3, but has to be a JSON object"));
+        assert!(said(&other, json!({"observation": null})).contains("is null, but has to be"));
         assert!(said(&other, json!({"duration": 5})).contains("`duration` is not about what"));
         assert!(said(&other, json!({"action": {}})).contains("`action` is not about what"));
         let shuffled = json!({"observation": {"type": "Kinematics", "order": "shuffled"}});

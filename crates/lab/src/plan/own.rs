@@ -11,7 +11,7 @@
 //!
 //! Policy K of the plan is then the K-th file. What they see is [`view`](crate::view)'s matter.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,29 +47,6 @@ pub struct OwnPolicy {
 }
 
 impl Plan {
-    /// Whether every policy that is not ours can be found and used.
-    pub(super) fn check_own(&self) -> Result<()> {
-        for (task, OwnPolicies { files, .. }) in &self.own {
-            ensure!(
-                self.tasks.contains(task),
-                "`own` has policies for `{task}`, which is none of the plan's tasks"
-            );
-            if let Some(place) = self.policies.iter().find(|place| **place >= files.len()) {
-                bail!(
-                    "`policies` asks for policy {place} of {task}, but `own` has {} files for it, \
-                     counted from 0",
-                    files.len()
-                );
-            }
-        }
-        // Before the first episode: a plan may take hours until it comes to a policy that does not fit.
-        for unit in self.units().iter().filter(|unit| unit.own.is_some()) {
-            unit.within(|contest| contest.check_policy())
-                .with_context(|| format!("policy {} of {}", unit.policy, unit.task))?;
-        }
-        Ok(())
-    }
-
     /// Says what the policies that were made elsewhere see, whatever the plan says.
     pub(super) fn see(&mut self, config: &Value) -> Result<()> {
         ensure!(

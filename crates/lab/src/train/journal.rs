@@ -48,6 +48,10 @@ impl RunFiles {
             "a policy is a .safetensors file, but --out is {}",
             policy.display()
         );
+        // A path that ends in a slash is a folder's too, and would be found out when all is learned.
+        let is_folder =
+            policy.is_dir() || policy.as_os_str().to_string_lossy().ends_with(['/', '\\']);
+        ensure!(!is_folder, "a policy is a file, but --out {} is a folder", policy.display());
         let files = RunFiles {
             policy: policy.to_owned(),
             checkpoint: policy.with_extension("checkpoint"),

@@ -68,6 +68,9 @@ struct Row {
 ///
 /// If a task has no shipped policies, or the document has no place for the tables.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(path) = &options.write {
+        POLICIES.check(path)?;
+    }
     let tasks = if options.env.is_empty() { SHIPPED_TASKS.to_vec() } else { options.env.clone() };
     let mut all = Vec::new();
     for id in tasks {
