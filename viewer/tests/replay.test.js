@@ -2,7 +2,7 @@
 // that it does not and what is wrong, and shows it all the same.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,10 +28,11 @@ after(async () => {
 
 const file = traceFiles().find((name) => name.startsWith("merge-v0_high_cpss")) ?? "";
 
-/** @param {string} trace @param {string} page */
-function replay(trace, page) {
+/** @param {string} trace @param {string} page @param {boolean} sound */
+function replay(trace, page, sound = true) {
   const out = join(folder, page);
-  execFileSync(PROGRAM, ["replay", trace, "--out", out, "--no-open"], { stdio: ["ignore", "pipe", "pipe"] });
+  const { status } = spawnSync(PROGRAM, ["replay", trace, "--out", out, "--no-open"]);
+  assert.equal(status === 0, sound, "the exit status says whether the trace audits");
   return out;
 }
 
@@ -55,7 +56,7 @@ test("a trace with one changed digit is shown under a red banner", async () => {
   assert.notEqual(lines.join("\n"), text);
   const forged = join(folder, "forged.jsonl");
   writeFileSync(forged, lines.join("\n"));
-  const page = replay(forged, "forged.html");
+  const page = replay(forged, "forged.html", false);
   await opened(browser, page, {}, async (tab) => {
     const banner = tab.locator(".banner:visible").first();
     assert.match(await banner.textContent() ?? "", /does not audit: line 4/);
@@ -70,7 +71,7 @@ test("a trace that was cut is shown as far as it goes", async () => {
   const lines = readFileSync(join(RUN, "traces", file), "utf8").split("\n").slice(0, 5);
   const cut = join(folder, "cut.jsonl");
   writeFileSync(cut, `${lines.join("\n")}\n`);
-  await opened(browser, replay(cut, "cut.html"), {}, async (tab) => {
+  await opened(browser, replay(cut, "cut.html", false), {}, async (tab) => {
     assert.ok(await tab.locator(".banner:visible").count() > 0);
     await tab.keyboard.press("End");
     const { stages } = await shown(tab);

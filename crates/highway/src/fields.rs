@@ -166,7 +166,8 @@ impl Fields {
     fn nearest(&self, key: &str) -> Option<&'static str> {
         let distance = |known: &&&'static str| strsim::damerau_levenshtein(known, key);
         let nearest = self.known.iter().min_by_key(distance)?;
-        (distance(&nearest) <= key.len().div_ceil(2)).then_some(*nearest)
+        // Two of three letters have to be right: what is further off was meant for something else.
+        (distance(&nearest) <= (key.chars().count() / 3).max(1)).then_some(*nearest)
     }
 }
 
@@ -175,5 +176,23 @@ fn bad_value(key: &str, value: &Value, wanted: &str) -> ConfigError {
         key: if key.is_empty() { "config".to_owned() } else { key.to_owned() },
         value: value.to_string(),
         wanted: wanted.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{Task, TaskId};
+
+    #[test]
+    fn regression_only_a_key_that_is_spelt_alike_is_suggested() {
+        let said = |id, config| Task::new(id, &config).unwrap_err().to_string();
+        let slip = json!({"durration": 20});
+        // The merge has no `duration`, and nothing that is spelt like it.
+        assert_eq!(said(TaskId::MergeV0, slip.clone()), "unknown key `durration`");
+        let known = said(TaskId::HighwayV0, slip);
+        assert_eq!(known, "unknown key `durration`; did you mean `duration`?");
+        assert_eq!(said(TaskId::MergeV0, json!({"": 1})), "unknown key ``");
     }
 }

@@ -32,6 +32,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::terminal::{note, say};
 use crate::trace::{End, Header};
 
 mod ending;
@@ -123,25 +124,39 @@ const TAKEN_AS_WRITTEN: [&str; 13] = [
 /// If a trace cannot be read, or if anything in one is not as derived.
 pub fn run(options: &Options) -> Result<()> {
     let kept = Kept::load(options)?;
-    let mut unsound = 0;
+    let (mut unsound, mut unread) = (0, 0);
     for place in &options.traces {
         let found = audit_file(place, &kept);
-        unsound += usize::from(found.is_err());
+        match &found {
+            Ok(_) => {}
+            Err(Wrong::Unread(_)) => unread += 1,
+            Err(Wrong::Unsound(_)) => unsound += 1,
+        }
         let name = place.display();
         match found {
-            Ok(report) if options.json => println!("{}", report.json(place)),
-            Err(wrong) if options.json => println!("{}", wrong.json(place)),
-            Ok(report) => println!(
+            Ok(report) if options.json => say!("{}", report.json(place))?,
+            Err(wrong) if options.json => say!("{}", wrong.json(place))?,
+            Ok(report) => say!(
                 "{name}: {report}\n  taken as written: {}",
                 report.taken_as_written.join(", ")
-            ),
-            Err(wrong) => eprintln!("{name}: {}", wrong.what),
+            )?,
+            Err(wrong) => note!("{name}: {wrong}"),
         }
     }
-    match unsound {
-        0 => Ok(()),
-        1 if options.traces.len() == 1 => bail!("the trace is not as it was written"),
-        _ => bail!("{unsound} of {} traces are not as they were written", options.traces.len()),
+    verdict(options.traces.len(), unsound, unread)
+}
+
+/// What is said of all traces together: a file that is not there was not found to be forged.
+fn verdict(all: usize, unsound: usize, unread: usize) -> Result<()> {
+    match (all, unsound, unread) {
+        (_, 0, 0) => Ok(()),
+        (1, _, 0) => bail!("the trace is not as it was written"),
+        (1, _, _) => bail!("the trace cannot be read"),
+        (_, _, 0) => bail!("{unsound} of {all} traces are not as they were written"),
+        (_, 0, _) => bail!("{unread} of {all} traces cannot be read"),
+        _ => bail!(
+            "{unsound} of {all} traces are not as they were written, and {unread} cannot be read"
+        ),
     }
 }
 
@@ -181,21 +196,21 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
     })
 }
 
-/// Why a file is no sound trace.
-struct Wrong {
-    line: Option<usize>,
-    what: String,
+/// Why a file is not known to be a sound trace.
+enum Wrong {
+    /// It could not be looked at.
+    Unread(std::io::Error),
+    /// It was, and something in it is not as derived.
+    Unsound(Finding),
 }
 
 fn audit_file(place: &Path, kept: &Kept) -> Result<Report, Wrong> {
-    let unreadable = |error| Wrong { line: None, what: format!("cannot be read: {error}") };
-    let bytes = std::fs::read(place).map_err(unreadable)?;
-    let found = |finding: Finding| Wrong { line: Some(finding.line), what: finding.to_string() };
-    let report = audit(&bytes).map_err(found)?;
+    let bytes = std::fs::read(place).map_err(Wrong::Unread)?;
+    let report = audit(&bytes).map_err(Wrong::Unsound)?;
     let last = bytes.iter().filter(|byte| **byte == b'\n').count();
     match kept.check(place, &report.chain_end) {
         Ok(()) => Ok(report),
-        Err(problem) => Err(found(Finding { line: last, problem })),
+        Err(problem) => Err(Wrong::Unsound(Finding { line: last, problem })),
     }
 }
 
@@ -214,7 +229,23 @@ impl Report {
 impl Wrong {
     fn json(&self, place: &Path) -> serde_json::Value {
         let place = place.display().to_string();
-        json!({"trace": place, "sound": false, "where": self.line, "what": self.what})
+        let line = match self {
+            Wrong::Unread(_) => None,
+            Wrong::Unsound(finding) => Some(finding.line),
+        };
+        json!({"trace": place, "sound": false, "where": line, "what": self.to_string()})
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Unread(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                f.write_str("there is no such file")
+            }
+            Wrong::Unread(error) => write!(f, "cannot be read: {error}"),
+            Wrong::Unsound(finding) => finding.fmt(f),
+        }
     }
 }
 

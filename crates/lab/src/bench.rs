@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::document::{Markers, machine, today};
 use crate::policy::SHIPPED_TASKS;
+use crate::terminal::{note, say};
 use shielded::ShieldedReport;
 
 /// Worlds in a batch, for each thread.
@@ -98,11 +99,14 @@ pub struct TaskReport {
 ///
 /// If threads cannot be started, or the document cannot be written.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(document) = &options.write {
+        SHIELDED.check(document)?;
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let all = if options.env.is_empty() { TaskId::ALL.to_vec() } else { options.env.clone() };
     let mut tasks = BTreeMap::new();
     for id in all {
-        eprintln!("measuring {} ...", id.name());
+        note!("measuring {} ...", id.name());
         let (steps, updates) = throughput(id, 1, options.seconds)?;
         let (steps_all, _) = throughput(id, threads, options.seconds)?;
         tasks.insert(
@@ -116,10 +120,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let mut shielded = BTreeMap::new();
     for &id in SHIPPED_TASKS.iter().filter(|id| tasks.contains_key(id.name())) {
-        eprintln!("measuring {} under the shield ...", id.name());
+        note!("measuring {} under the shield ...", id.name());
         shielded.insert(id.name(), shielded::measure(id, options.seconds)?);
     }
-    eprintln!("measuring the shield and the learner ...");
+    note!("measuring the shield and the learner ...");
     let update = cpss_learn::measure_update(Duration::from_secs_f64(options.seconds));
     let report = Report {
         threads,
@@ -134,25 +138,27 @@ pub fn run(options: &Options) -> Result<()> {
         SHIELDED.put(document, &format!("{}\n{made}", shielded::markdown(&report.shielded)))?;
     }
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        say!("{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        println!("{:<18} {:>14} {:>14} {:>18}", "task", "steps/s", "all threads", "car updates/s");
+        say!("{:<18} {:>14} {:>14} {:>18}", "task", "steps/s", "all threads", "car updates/s")?;
         for (name, task) in &report.tasks {
-            println!(
+            say!(
                 "{name:<18} {:>14.0} {:>14.0} {:>18.0}",
                 task.steps_per_second,
                 task.steps_per_second_all_threads,
                 task.vehicle_updates_per_second
-            );
+            )?;
         }
         for (name, task) in &report.shielded {
-            println!(
+            say!(
                 "{name} with its policy: {:.0} steps/s, under the shield {:.0}; a whole decision: {}",
-                task.unshielded_steps_per_second, task.steps_per_second, task.decision
-            );
+                task.unshielded_steps_per_second,
+                task.steps_per_second,
+                task.decision
+            )?;
         }
-        println!("shield alone, a decision: {}", report.shield);
-        println!("DQN updates/s: {:.0}", report.gradient_steps_per_second);
+        say!("shield alone, a decision: {}", report.shield)?;
+        say!("DQN updates/s: {:.0}", report.gradient_steps_per_second)?;
     }
     Ok(())
 }

@@ -31,13 +31,24 @@ impl Markers {
     ///
     /// A document that cannot be read or written, or that has no such lines.
     pub fn put(&self, path: &Path, text: &str) -> Result<()> {
+        keep(path, self.spliced(path, text)?.as_bytes())
+    }
+
+    fn spliced(&self, path: &Path, text: &str) -> Result<String> {
         let document = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the document {}", path.display()))?;
         let Markers { begin, end } = self;
-        let spliced = self
-            .between(&document, text)
-            .with_context(|| format!("{} lacks the lines {begin} and {end}", path.display()))?;
-        keep(path, spliced.as_bytes())
+        self.between(&document, text)
+            .with_context(|| format!("{} lacks the lines {begin} and {end}", path.display()))
+    }
+
+    /// Whether a document has these lines, before much work goes into what comes between them.
+    ///
+    /// # Errors
+    ///
+    /// A document that cannot be read, or that has no such lines.
+    pub fn check(&self, path: &Path) -> Result<()> {
+        self.spliced(path, "").map(|_| ())
     }
 
     fn between(&self, document: &str, text: &str) -> Option<String> {

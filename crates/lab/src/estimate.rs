@@ -183,6 +183,7 @@ mod tests {
             regime: "high".to_owned(),
             arm: arm.to_owned(),
             policy,
+            own: None,
             first_seed: 0,
             episodes,
         };

@@ -11,14 +11,19 @@ use clap::Args;
 use cpss_highway::TaskId;
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::{EpisodeRecord, Player};
 use crate::keep::{folder, keep};
-use crate::policy::{PolicySource, policy_config};
+use crate::meter::Meter;
+use crate::policy::PolicySource;
 use crate::regime::{Regime, RegimeSpec};
+use crate::seed;
 use crate::statistics::{mean, wilson};
+use crate::terminal::say;
 use crate::trace::{Cell, TraceWriter};
+use crate::view;
 
 /// Options of `cpss evaluate`.
 #[derive(Debug, Args)]
@@ -26,7 +31,8 @@ use crate::trace::{Cell, TraceWriter};
   cpss evaluate --env merge-v0 --method cpss
   cpss evaluate --env highway-v0 --regime high --method dqn --policy builtin:2 --episodes 500
   cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json
-  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces")]
+  cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces
+  cpss evaluate --env intersection-v0 --policy mine.onnx --config '{}'    sees highway-env's default")]
 pub struct Options {
     /// Task, by highway-env's id
     #[arg(long)]
@@ -41,13 +47,17 @@ pub struct Options {
     /// Policy: builtin:K, FILE.safetensors or FILE.onnx
     #[arg(long, default_value = "builtin:0")]
     pub policy: PolicySource,
+    /// What the policy sees, if it was made elsewhere: a JSON object with highway-env's `observation`; {}
+    /// is highway-env's default. A .safetensors file may say it itself
+    #[arg(long, value_name = "JSON", value_parser = view::parse)]
+    pub config: Option<Value>,
     /// Episodes to play
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub episodes: u64,
     /// Seed of the first episode; the others count up. Below 1000000 are training seeds, from
     /// there on tuning seeds, from 2000000 on reporting seeds,
     /// of which the tables' own begin at 7000000
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
@@ -113,7 +123,9 @@ pub struct Summary {
 /// A regime, policy or shield that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
     let spec = RegimeSpec::load(&options.regime)?;
-    let regime = Regime::new(spec, options.env, &policy_config(options.env))?;
+    let policy = (!options.method.is_floor()).then_some(&options.policy);
+    let config = view::config_for(policy, options.env, options.config.as_ref())?;
+    let regime = Regime::new(spec, options.env, &config)?;
     let settings = match &options.shield {
         None => ShieldSettings::shipped(options.env)?,
         Some(path) => {
@@ -125,7 +137,7 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(place) = &options.trace {
         folder(place)?;
     }
-    let seeds: Vec<u64> = (0..options.episodes).map(|i| options.seed.wrapping_add(i)).collect();
+    let seeds = seed::from(options.seed, options.episodes)?;
     let started = Instant::now();
     let contest = Contest {
         regime: &regime,
@@ -134,15 +146,16 @@ pub fn run(options: &Options) -> Result<()> {
         settings: &settings,
         policy: &options.policy,
     };
-    let played = contest.play_all(&seeds, options.trace.as_deref())?;
+    let meter = Meter::new("episodes", 0, options.episodes);
+    let played = contest.play_all(&seeds, options.trace.as_deref(), &|| meter.advance())?;
+    meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| options.method.binds_ledger());
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {
-        print_for_people(options, &summary);
+        print_for_people(options, &summary)
     }
-    Ok(())
 }
 
 /// One cell of the comparison with one policy: all that an episode depends on besides its seed.
@@ -181,26 +194,36 @@ pub struct Traced {
 }
 
 impl Contest<'_> {
-    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to.
+    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to; `played`
+    /// is called after each.
     ///
     /// # Errors
     ///
     /// A policy that cannot be used, or a trace that cannot be written.
-    pub fn play_all(&self, seeds: &[u64], traces: Option<&Path>) -> Result<Played> {
+    pub fn play_all(
+        &self,
+        seeds: &[u64],
+        traces: Option<&Path>,
+        played: &(dyn Fn() + Sync),
+    ) -> Result<Played> {
         // Chunks keep a player, with its loaded policy and work space, for several episodes.
         let chunk = seeds.len().div_ceil(rayon::current_num_threads() * 4).max(1);
         let parts = seeds
             .par_chunks(chunk)
             .map(|seeds| {
                 let mut player = self.player()?;
-                let play = |seed: &u64| match traces {
-                    None => player.play(*seed),
-                    Some(place) => {
-                        let mut writer = TraceWriter::new(self.cell());
-                        let record = player.play_before(&mut writer, *seed)?;
-                        keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
-                        Ok(record)
-                    }
+                let play = |seed: &u64| {
+                    let record = match traces {
+                        None => player.play(*seed)?,
+                        Some(place) => {
+                            let mut writer = TraceWriter::new(self.cell());
+                            let record = player.play_before(&mut writer, *seed)?;
+                            keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
+                            record
+                        }
+                    };
+                    played();
+                    Ok(record)
                 };
                 let episodes = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
                 Ok(Played { episodes, refusals: player.refusals().to_vec() })
@@ -227,6 +250,15 @@ impl Contest<'_> {
         let mut writer = TraceWriter::new(self.cell());
         let record = self.player()?.play_before(&mut writer, seed)?;
         Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
+    }
+
+    /// Whether the policy, if there is one, can be read and fits the task.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used.
+    pub fn check_policy(&self) -> Result<()> {
+        self.player().map(|_| ())
     }
 
     /// The name of an episode's trace.
@@ -294,16 +326,16 @@ impl Summary {
     }
 }
 
-fn print_for_people(options: &Options, summary: &Summary) {
+fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
     let [low, high] = summary.collision_ci95;
-    println!(
+    say!(
         "{} on {} under {}, {} episodes from seed {}",
         options.method,
         options.env.name(),
         options.regime,
         summary.episodes,
         options.seed
-    );
+    )?;
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let or_dash = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let crashes = format!(
@@ -332,6 +364,7 @@ fn print_for_people(options: &Options, summary: &Summary) {
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
     ] {
-        println!("  {name:<24} {value}");
+        say!("  {name:<24} {value}")?;
     }
+    Ok(())
 }

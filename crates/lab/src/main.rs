@@ -6,7 +6,7 @@ fn main() -> ExitCode {
     match cpss::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            cpss::terminal::aside(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

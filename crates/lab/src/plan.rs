@@ -4,6 +4,7 @@
 //! each a pure function of itself: the same unit gives the same record on any machine, in any
 //! order, on any number of threads. That is what makes resuming and sharing out safe.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -11,15 +12,21 @@ use anyhow::{Context, Result, anyhow};
 use cpss_highway::TaskId;
 use cpss_risk::RiskSpec;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::EpisodeRecord;
 use crate::evaluate::Contest;
-use crate::policy::{
-    PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_config, policy_task, shipped,
-};
+use crate::policy::{PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
 use crate::regime::{BUILTIN, Regime, RegimeSpec};
+use crate::seed;
+use crate::view;
+
+mod check;
+mod own;
+
+pub use own::{OwnPolicies, OwnPolicy};
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
 pub const FIRST_REPORTING_SEED: u64 = 7_000_000;
@@ -38,8 +45,11 @@ pub struct Plan {
     pub regimes: Vec<String>,
     /// Arms to compare; `constants` stands for every constant action of a task.
     pub arms: Vec<String>,
-    /// Training seeds of the policies.
+    /// Training seeds of the policies; of a task in `own`, places in its list of files, from 0.
     pub policies: Vec<usize>,
+    /// Policies that were made elsewhere, by task: they drive it in place of the shipped ones.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, OwnPolicies>,
     /// Episodes of each policy, in each cell. Floors have no policy and play them once.
     pub episodes: u64,
     /// The same for the oracle, which takes its time.
@@ -62,6 +72,7 @@ impl Default for Plan {
             regimes: BUILTIN.map(|(name, _)| name.to_owned()).to_vec(),
             arms: arms.chain(["random", CONSTANTS].map(str::to_owned)).collect(),
             policies: (0..SHIPPED_SEEDS).collect(),
+            own: BTreeMap::new(),
             episodes: 100,
             oracle_episodes: 5,
             frontier: vec![0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0],
@@ -107,8 +118,11 @@ pub struct Unit {
     pub regime: String,
     /// Arm.
     pub arm: String,
-    /// Training seed of the policy.
+    /// Training seed of the policy, or its place in the task's list of files.
     pub policy: usize,
+    /// Its file and what it sees, if it was made elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnPolicy>,
     /// First episode's seed.
     pub first_seed: u64,
     /// How many episodes.
@@ -135,21 +149,23 @@ impl Plan {
     ///
     /// A file that cannot be read, an unknown key, or an entry that does not exist.
     pub fn load(path: &Path) -> Result<Plan> {
+        Plan::load_seeing(path, None)
+    }
+
+    /// Reads a plan from a file, and what its own policies see from somewhere else.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::load`], or if there are no such policies.
+    pub fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("cannot read the plan {}", path.display()))?;
-        let plan: Plan =
+        let mut plan: Plan =
             toml::from_str(&text).with_context(|| format!("the plan {}", path.display()))?;
-        for task in &plan.tasks {
-            task.parse::<TaskId>()?;
+        if let Some(config) = config {
+            plan.see(config)?;
         }
-        for regime in &plan.regimes {
-            RegimeSpec::load(regime)?;
-        }
-        RegimeSpec::load(&plan.frontier_regime)?;
-        let scales = plan.frontier.iter().map(|scale| format!("cpss*{scale}"));
-        for arm in plan.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(scales) {
-            arm.parse::<Arm>().map_err(|hint| anyhow!("`{arm}` is no arm: {hint}"))?;
-        }
+        plan.check()?;
         Ok(plan)
     }
 
@@ -189,6 +205,7 @@ impl Plan {
             regime: regime.to_owned(),
             arm: arm.to_owned(),
             policy,
+            own: self.own.get(task).and_then(|own| own.at(policy)),
             first_seed: self.first_seed_of(regime_place, place),
             episodes,
         }));
@@ -217,7 +234,7 @@ fn expanded(arm: &str, task: &str) -> Vec<String> {
 impl Unit {
     /// A file name that no other unit of a plan has.
     pub fn name(&self) -> String {
-        let Unit { task, regime, arm, policy, first_seed, episodes } = self;
+        let Unit { task, regime, arm, policy, own: _, first_seed, episodes } = self;
         let name = format!("{task}_{regime}_{arm}_{policy}_{first_seed}_{episodes}");
         // A regime may be a path, and an arm has a colon; neither belongs into a file's name.
         name.replace(['/', '\\', ':', '*'], "-")
@@ -232,9 +249,9 @@ impl Unit {
         let task: TaskId = self.task.parse()?;
         let settings = ShieldSettings::shipped(task)?;
         let regime = RegimeSpec::load(&self.regime)?;
-        let policy = match shipped(task, self.policy) {
-            Ok(policy) => policy.to_bytes(),
-            Err(_) => Vec::new(),
+        let policy = match &self.own {
+            Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
+            None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
         };
         let inputs = format!("{settings:?}; {regime:?}; {:?}", RiskSpec::for_task(task));
         let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
@@ -249,8 +266,8 @@ impl Unit {
     ///
     /// A task, regime, arm or policy that does not exist or cannot be used.
     pub fn run(&self) -> Result<UnitRecord> {
-        let seeds: Vec<u64> = (0..self.episodes).map(|i| self.first_seed + i).collect();
-        let played = self.within(|contest| contest.play_all(&seeds, None))?;
+        let seeds = seed::from(self.first_seed, self.episodes)?;
+        let played = self.within(|contest| contest.play_all(&seeds, None, &|| {}))?;
         Ok(UnitRecord {
             unit: self.clone(),
             fingerprint: self.fingerprint()?,
@@ -268,12 +285,17 @@ impl Unit {
         let task: TaskId = self.task.parse()?;
         let arm: Arm =
             self.arm.parse().map_err(|hint: String| anyhow!("`{}` is no arm: {hint}", self.arm))?;
+        let (policy, given) = match &self.own {
+            Some(own) => (own.file.parse()?, own.config.as_ref()),
+            None => (PolicySource::Builtin(self.policy), None),
+        };
+        let config = view::config_for((!arm.is_floor()).then_some(&policy), task, given)?;
         act(&Contest {
-            regime: &Regime::new(RegimeSpec::load(&self.regime)?, task, &policy_config(task))?,
+            regime: &Regime::new(RegimeSpec::load(&self.regime)?, task, &config)?,
             regime_name: &self.regime,
             arm,
             settings: &ShieldSettings::shipped(task)?,
-            policy: &PolicySource::Builtin(self.policy),
+            policy: &policy,
         })
     }
 }
@@ -328,6 +350,7 @@ mod tests {
             regime: regime.to_owned(),
             arm: "cpss".to_owned(),
             policy,
+            own: None,
             first_seed: 0,
             episodes: 1,
         };

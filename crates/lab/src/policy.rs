@@ -3,7 +3,7 @@
 //! A policy is named by a [`PolicySource`]: `builtin:K` for the one shipped with training seed K, or
 //! a file, `.safetensors` or `.onnx`. [`PolicySource::load`] reads it and checks that it fits the
 //! task. [`policy_config`] is the one place that says in which configuration of each task a policy
-//! is trained, scored, shielded and replayed.
+//! is trained, scored, shielded and replayed; [`view`](crate::view) is for policies that see something else.
 //!
 //! **Invariants:** a policy of the wrong shape is refused before the first step; a configuration
 //! never touches rewards, traffic or the end of an episode, only what the ego sees and, where the
@@ -140,7 +140,7 @@ pub enum PolicyError {
         error: OnnxError,
     },
     /// A policy of another shape.
-    #[error("{path}: {error}")]
+    #[error("{path}: {error}{}", way_out(error))]
     WrongTask {
         /// The policy's name.
         path: String,
@@ -169,6 +169,21 @@ impl PolicySource {
             .check_task(task.observer.len(), actions)
             .map_err(|error| PolicyError::WrongTask { path: self.to_string(), error })?;
         Ok(policy)
+    }
+
+    /// Reads what a policy says of itself; `None` where its kind of file says nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it does not exist, cannot be read or is damaged.
+    pub fn card(&self, id: TaskId) -> Result<Option<BTreeMap<String, String>>, PolicyError> {
+        match self {
+            PolicySource::Builtin(seed) => Ok(Some(shipped(id, *seed)?.card().clone())),
+            PolicySource::Safetensors(path) => {
+                Ok(Some(parse(&self.to_string(), &read(path)?)?.card().clone()))
+            }
+            PolicySource::Onnx(_) => Ok(None),
+        }
     }
 }
 
@@ -229,6 +244,16 @@ fn shipped_bytes(id: TaskId) -> Option<[&'static [u8]; SHIPPED_SEEDS]> {
         TaskId::IntersectionV0 => Some(files!("intersection-v0")),
         TaskId::RacetrackV0 => Some(files!("racetrack-v0")),
         _ => None,
+    }
+}
+
+/// What to do about a policy that sees something else; about other actions nothing can be done.
+fn way_out(error: &WrongTask) -> &'static str {
+    let same_actions = error.actions == error.task_actions;
+    if same_actions && error.observation_len != error.task_observation_len {
+        "; --config, or `config` in a plan, says what a policy sees: '{}' is highway-env's default"
+    } else {
+        ""
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Intensity {
     pub imposed_braking: f64,
     /// How much denser the highway is, relative to the usual.
     pub highway_density: f64,
-    /// Extra cars at the start, where density is counted in cars.
+    /// Extra cars at the start, where density is counted in cars; at most 100 of a kind.
     pub extra_cars: ExtraCars,
     /// Chance that a car appears at the intersection after a decision.
     pub spawn_probability: f64,
@@ -145,9 +145,12 @@ impl RegimeSpec {
 
     fn check(&self) -> Result<()> {
         let full = &self.full;
+        let ExtraCars { merge_highway, merge_ramp, intersection, racetrack } = full.extra_cars;
+        let most = merge_highway.max(merge_ramp).max(intersection).max(racetrack);
         for (field, value, in_range) in [
             ("peak", self.peak, (0.0..=1.0).contains(&self.peak)),
             ("changes", self.changes as f64, self.changes <= 100),
+            ("full.extra_cars", f64::from(most), most <= 100),
             ("ramp", self.ramp, (0.0..=1e4).contains(&self.ramp)),
             ("full.headway", full.headway, (0.1..=10.0).contains(&full.headway)),
             (

@@ -11,17 +11,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::document;
 use crate::estimate::Results;
 use crate::figure;
 use crate::keep::{folder, keep};
+use crate::lock::{Claim, Lock};
+use crate::meter::Meter;
 use crate::plan::{Plan, Size, Unit, UnitRecord};
 use crate::report::{self, Made};
 use crate::table::Table;
-use crate::{tables, telling};
+use crate::terminal::say;
+use crate::{tables, telling, view};
 
 /// Options of `cpss reproduce`.
 #[derive(Debug, Args)]
@@ -39,6 +42,9 @@ pub struct Options {
     /// Another experiment than the paper's, as a .toml file; see `cpss run --help`
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     pub plan: Option<PathBuf>,
+    /// What the plan's own policies see, as of `cpss evaluate`, in place of what the plan says
+    #[arg(long, value_name = "JSON", value_parser = view::parse, requires = "plan")]
+    pub config: Option<Value>,
     /// Folder for records, tables, figures, traces and the report; an interrupted run goes on from it
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
@@ -78,7 +84,12 @@ fn command_of(size: Size, plan: Option<&Path>) -> String {
 A plan lists what differs from the paper's experiment, such as
   tasks = [\"merge-v0\"]
   arms = [\"dqn\", \"cpss\"]
-  episodes = 200")]
+  episodes = 200
+and policies that were made elsewhere, with what they see:
+  policies = [0, 1]
+  [own.merge-v0]
+  files = [\"first.onnx\", \"second.safetensors\"]
+  config = { observation = { type = \"Kinematics\", vehicles_count = 15 } }")]
 pub struct RunOptions {
     /// The plan, as a .toml file
     #[arg(long)]
@@ -135,9 +146,10 @@ pub fn run_share(options: &RunOptions) -> Result<()> {
     let units = Plan::load(&options.plan)?.units();
     let Shard { index, count } = options.shard;
     let share: Vec<Unit> = units.into_iter().skip(index).step_by(count).collect();
+    // Shares write other records each, and the jobs of an array may have one folder.
+    let _lock = Lock::take(&options.out, Claim::Shared, "cpss run")?;
     let records = run_units(&share, &options.out)?;
-    println!("{} units in {}", records.len(), options.out.display());
-    Ok(())
+    say!("{} units in {}", records.len(), options.out.display())
 }
 
 /// Runs `cpss merge`.
@@ -160,46 +172,48 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
         let record = found.with_context(|| format!("no share has finished the unit {name}"))?;
         records.push(record);
     }
+    let _lock = Lock::take(&options.out, Claim::Alone, "cpss merge")?;
     let folder = records_folder(&options.out)?;
     for record in &records {
         keep(&folder.join(format!("{}.json", record.unit.name())), &bytes_of(record)?)?;
     }
     let command = command_of(Size::Default, Some(&options.plan));
-    print_summary(&write_results(&records, &plan, &options.out, &command)?);
-    print_places(&options.out);
-    Ok(())
+    print_summary(&write_results(&records, &plan, &options.out, &command)?)?;
+    print_places(&options.out)
 }
 
 /// Runs `cpss reproduce`.
 ///
 /// # Errors
 ///
-/// A folder that cannot be written, or a policy that cannot be used.
+/// A folder that cannot be written or that somebody else works in, or a policy that cannot be used.
 pub fn run(options: &Options) -> Result<()> {
     let plan = match &options.plan {
-        Some(path) => Plan::load(path)?,
+        Some(path) => Plan::load_seeing(path, options.config.as_ref())?,
         None => Plan::sized(options.size()),
     };
+    if let Some(path) = &options.write {
+        document::REPRODUCE.check(path)?;
+    }
+    let config = options.config.as_ref().map(|config| format!(" --config '{config}'"));
+    let command = command_of(options.size(), options.plan.as_deref()) + &config.unwrap_or_default();
+    let _lock = Lock::take(&options.out, Claim::Alone, &command)?;
     let records = run_units(&plan.units(), &options.out)?;
-    let command = command_of(options.size(), options.plan.as_deref());
     let summary = write_results(&records, &plan, &options.out, &command)?;
-    print_summary(&summary);
-    print_places(&options.out);
     if let Some(path) = &options.write {
         document::splice(path, &command, &summary)?;
     }
-    Ok(())
+    print_summary(&summary)?;
+    print_places(&options.out)
 }
 
-fn print_summary(tables: &[Table]) {
-    for table in tables {
-        println!("{}", table.markdown());
-    }
+fn print_summary(tables: &[Table]) -> Result<()> {
+    tables.iter().try_for_each(|table| say!("{}", table.markdown()))
 }
 
-fn print_places(out: &Path) {
-    println!("records, tables, figures and traces: {}", out.display());
-    println!("report: {}", out.join(report::FILE).display());
+fn print_places(out: &Path) -> Result<()> {
+    say!("records, tables, figures and traces: {}", out.display())?;
+    say!("report: {}", out.join(report::FILE).display())
 }
 
 /// Everything that is made of records: tables, traces of telling episodes, figures, the report. The
@@ -235,28 +249,25 @@ pub fn write_results(
 /// As [`run`].
 pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
     let folder = records_folder(out)?;
-    let progress = ProgressBar::new(units.len() as u64).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} units, {eta} left, {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let progress = Meter::new("units", 0, units.len() as u64);
     let finish = |unit: &Unit| -> Result<UnitRecord> {
         let place = folder.join(format!("{}.json", unit.name()));
         let record = match finished(&place, unit)? {
             Some(record) => record,
             None => {
                 let Unit { task, regime, arm, policy, .. } = unit;
-                progress.set_message(format!("{task} {regime} {arm} policy {policy}"));
+                progress.tell(format!("{task} {regime} {arm} policy {policy}"));
                 let record = unit.run()?;
                 keep(&place, &bytes_of(&record)?)?;
                 record
             }
         };
-        progress.inc(1);
+        progress.advance();
         Ok(record)
     };
     // Several units at once, since a unit of few episodes cannot keep all cores busy by itself.
     let records = units.par_iter().with_max_len(1).map(finish).collect::<Result<Vec<_>>>()?;
-    progress.finish_and_clear();
+    progress.finish();
     Ok(records)
 }
 

@@ -14,6 +14,9 @@ use cpss_highway::action::Controls;
 use cpss_highway::{Action, Step, Task, TaskId, World};
 use serde::Serialize;
 
+use crate::seed;
+use crate::terminal::Stdout;
+
 /// Options of `cpss rollout`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -25,7 +28,7 @@ pub struct Options {
     #[arg(long)]
     pub env: TaskId,
     /// Seed of the episode, as in Gymnasium's reset(seed=N)
-    #[arg(long, allow_negative_numbers = true, value_parser = seed)]
+    #[arg(long, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
     /// Actions separated by commas: indices, or numbers for a task that is steered freely (the
     /// components of one action are joined by colons)
@@ -42,11 +45,6 @@ pub struct Options {
     pub past_end: bool,
 }
 
-/// Reads a seed: a whole number that is not negative.
-fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "a seed is a whole number from 0 on".to_owned())
-}
-
 /// Runs `cpss rollout`.
 ///
 /// # Errors
@@ -57,7 +55,7 @@ pub fn run(options: &Options) -> Result<()> {
     let actions = Actions::parse(&options.actions, &task.controls)?;
     let mut world = World::new(Arc::clone(&task), options.seed);
     let mut seen = vec![0.0; task.observer.len()];
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(Stdout::lock());
     world.reset(Some(options.seed), &mut seen);
     write_line(&mut out, &Line::after_reset(&world, &seen, options.seed))?;
     for place in 0..actions.len() {

@@ -199,6 +199,7 @@ mod tests {
             regime: regime.to_owned(),
             arm: arm.to_owned(),
             policy: 0,
+            own: None,
             first_seed: 7,
             episodes: 3,
         };

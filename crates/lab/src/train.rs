@@ -12,7 +12,7 @@
 //! | [`quality`] | how good are all that are shipped? (`cpss policies`) |
 //!
 //! **Invariants:** the same task, seed and settings give the same file, byte for byte, on the same
-//! machine, whether the run was stopped and resumed or not; episodes come from [`TRAINING_SEEDS`]
+//! machine, whether the run was stopped or killed and resumed or not; episodes come from [`TRAINING_SEEDS`]
 //! alone, so no seed of tuning or reporting is ever learned from.
 
 pub mod driving;
@@ -26,7 +26,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -41,6 +41,8 @@ use self::score::{Driver, SCORE_SEED, Score, score};
 use self::settings::{TrainSettings, read_settings, shipped_settings};
 use crate::keep::keep;
 use crate::policy::{policy_config, policy_task};
+use crate::seed;
+use crate::terminal::say;
 
 /// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
 pub const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
@@ -49,8 +51,8 @@ pub const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Beside --out FILE.safetensors stand FILE.csv (the log), FILE.tensorboard/ (for `tensorboard --logdir`)
-and, while a run is stopped, FILE.checkpoint. The same task, seed and settings give the same file
-again, byte for byte, on the same machine.
+and, until a run is complete, FILE.checkpoint, from which --resume goes on after Ctrl-C or a kill. The same
+task, seed and settings give the same file again, byte for byte, on the same machine.
 
 Examples:
   cpss train --env merge-v0
@@ -69,7 +71,7 @@ pub struct Options {
     #[arg(long)]
     pub env: TaskId,
     /// Training seed: weights, exploration and episodes all follow from it
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
     /// Where the policy goes, a .safetensors file [default: ENV-SEED.safetensors]
     #[arg(long, value_name = "FILE")]
@@ -80,12 +82,15 @@ pub struct Options {
     /// Settings from a TOML file, in place of the task's shipped ones
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
-    /// Go on from the checkpoint that a stopped run has left
+    /// Go on from the checkpoint that a stopped or killed run has left
     #[arg(long)]
     pub resume: bool,
     /// Stop at this step as Ctrl-C would, leaving a checkpoint (for jobs with a time limit)
     #[arg(long, value_name = "STEP")]
     pub pause_at: Option<u64>,
+    /// Seconds between two checkpoints; more where writing one takes long
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    pub checkpoint_every: f64,
     /// Episodes to score the finished policy on
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=500_000))]
     pub score_episodes: u64,
@@ -134,19 +139,26 @@ pub fn run(options: &Options) -> Result<()> {
     let until = options.pause_at.unwrap_or(u64::MAX);
     let mut noted = Ok(());
     let start = Instant::now();
-    let progress = learner.run(until.saturating_sub(first), &mut |progress| {
-        noted = journal.note(progress);
-        if noted.is_err() || interrupted.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+    let mut rhythm = Rhythm::new(options.checkpoint_every);
+    let mut is_stopped = false;
+    while !is_stopped && !learner.is_complete() {
+        let before = learner.progress().steps;
+        let progress = learner.run(until.saturating_sub(before), &mut |progress| {
+            noted = journal.note(progress);
+            is_stopped = noted.is_err() || interrupted.load(Ordering::Relaxed);
+            if is_stopped || rhythm.is_due() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        is_stopped |= progress.steps >= until;
+        if !learner.is_complete() {
+            rhythm.keep(|| keep(&files.checkpoint, &learner.checkpoint()))?;
         }
-    })?;
-    let seconds = start.elapsed().as_secs_f64();
-
-    if !learner.is_complete() {
-        keep(&files.checkpoint, &learner.checkpoint())?;
     }
+    let progress = learner.progress();
+    let seconds = start.elapsed().as_secs_f64();
     noted.and_then(|()| journal.close()).context("cannot write the logs")?;
     if !learner.is_complete() {
         bail!(
@@ -232,7 +244,7 @@ fn finish(
         (card::SETTINGS, serde_json::to_string(settings.dqn.spec())?),
         (card::SCORE, serde_json::to_string(&score)?),
         ("worlds", settings.worlds.to_string()),
-        ("config", policy_config(options.env).to_string()),
+        (card::CONFIG, policy_config(options.env).to_string()),
     ];
     let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
     keep(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
@@ -241,6 +253,41 @@ fn finish(
             .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
     }
     Ok(score)
+}
+
+/// When the next checkpoint is due.
+struct Rhythm {
+    interval: Duration,
+    next: Instant,
+}
+
+impl Rhythm {
+    /// A checkpoint holds the whole replay, which may be large: at most this share of the time goes into them.
+    const SHARE: u32 = 20;
+
+    fn new(seconds: f64) -> Rhythm {
+        let interval = Duration::from_secs_f64(seconds);
+        Rhythm { interval, next: Instant::now() + interval }
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    /// Writes one, and sees how long that takes.
+    fn keep(&mut self, write: impl FnOnce() -> Result<()>) -> Result<()> {
+        let begun = Instant::now();
+        write()?;
+        self.next = Instant::now() + self.interval.max(begun.elapsed() * Rhythm::SHARE);
+        Ok(())
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 1e6 => Ok(value),
+        _ => Err("a number of seconds above 0, at most 1000000".to_owned()),
+    }
 }
 
 /// A flag that the first Ctrl-C sets; a second one ends the process at once.
@@ -261,14 +308,11 @@ fn interruption() -> Result<Arc<AtomicBool>> {
 impl Report<'_> {
     fn print(&self, json: bool) -> Result<()> {
         if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
-            return Ok(());
+            return say!("{}", serde_json::to_string_pretty(self)?);
         }
         let Report { env, seed, out, steps, seconds, steps_per_second, score } = self;
-        println!(
-            "{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s"
-        );
-        println!(
+        say!("{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s")?;
+        say!(
             "return {:.2}, crashed {:.1} %, off road {:.1} %, {:.1} steps, {:.1} m/s over {} episodes",
             score.return_mean,
             100.0 * score.crashed_rate,
@@ -276,8 +320,7 @@ impl Report<'_> {
             score.length_mean,
             score.speed_mean,
             score.episodes
-        );
-        println!("wrote {}", out.display());
-        Ok(())
+        )?;
+        say!("wrote {}", out.display())
     }
 }

@@ -106,3 +106,37 @@ fn bench_prints_one_json_document() {
     let (success, _, err) = cpss(&["bench", "--seconds", "0"]);
     assert!(!success && err.contains("seconds above 0"), "{err}");
 }
+
+#[test]
+fn regression_seeds_below_zero_and_beyond_the_last_are_refused() {
+    for words in ["evaluate --env merge-v0 --seed", "train --env merge-v0 --seed"] {
+        for seed in ["-1", "18446744073709551616", "1.5"] {
+            let arguments: Vec<&str> = words.split_whitespace().chain([seed]).collect();
+            let (success, _, err) = cpss(&arguments);
+            assert!(!success && err.contains("a seed is a whole number from 0 on"), "{err}");
+        }
+    }
+    let last = u64::MAX.to_string();
+    let evaluate = |episodes| {
+        let words = ["evaluate", "--env", "merge-v0", "--method", "random", "--seed", &last];
+        cpss(&[words.as_slice(), &["--episodes", episodes]].concat())
+    };
+    let (success, _, err) = evaluate("2");
+    assert!(!success && err.contains("need seeds beyond 2^64 - 1"), "{err}");
+}
+
+#[test]
+fn regression_a_trace_that_is_not_there_is_not_called_forged() {
+    let (success, _, err) = cpss(&["audit", "nope.jsonl"]);
+    assert!(!success && err.contains("nope.jsonl: there is no such file"), "{err}");
+    assert!(
+        err.contains("the trace cannot be read") && !err.contains("as it was written"),
+        "{err}"
+    );
+    let (success, out, _) = cpss(&["audit", "nope.jsonl", "--json"]);
+    let line: Value = serde_json::from_str(&out).unwrap();
+    assert!(!success && line["sound"] == false && line["what"] == "there is no such file");
+    let (success, _, err) = cpss(&["audit", "nope.jsonl", "src", "Cargo.toml"]);
+    assert!(!success && err.contains("1 of 3 traces are not as they were written"), "{err}");
+    assert!(err.contains("and 2 cannot be read"), "{err}");
+}

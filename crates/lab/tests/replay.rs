@@ -1,5 +1,5 @@
 //! Contract: `cpss replay` makes a page of any trace that can be read at all, says on it whether the trace
-//! audits, and does not fail for want of a browser. Nothing in a trace gets out of its place in the page.
+//! audits, fails if it does not, and does not fail for want of a browser. Nothing in a trace gets out of its place in the page.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -50,15 +50,17 @@ fn a_trace_becomes_a_page_even_without_a_browser() {
 }
 
 #[test]
-fn a_changed_trace_is_shown_with_what_is_wrong() {
+fn regression_a_forged_trace_is_shown_with_what_is_wrong_and_fails() {
     let (folder, trace) = folder_with_trace();
     let original = fs::read_to_string(&trace).unwrap();
     let forged = original.replacen("\"verdict\":\"admit\"", "\"verdict\":\"admot\"", 1);
     assert_ne!(forged, original);
     fs::write(&trace, forged).unwrap();
     let run = cpss(folder.path(), &["replay", "trace.jsonl", "--no-open"]);
-    assert!(run.status.success());
-    assert!(text(&run.stderr).contains("line 2"), "{}", text(&run.stderr));
+    assert!(!run.status.success(), "a script goes by the exit status");
+    assert_eq!(text(&run.stdout).trim(), "trace.html");
+    let said = text(&run.stderr);
+    assert!(said.contains("line 2") && said.contains("error: the trace does not audit"), "{said}");
     let page = fs::read_to_string(folder.path().join("trace.html")).unwrap();
     assert!(page.contains("This trace does not audit: line 2"));
     assert!(!page.contains("Audited when this page was made"));
@@ -74,7 +76,7 @@ fn nothing_in_a_trace_breaks_out_of_the_page() {
         .replacen("\"LANE_LEFT\"", &format!("\"{evil}\""), 1);
     assert_ne!(forged, original);
     fs::write(&trace, forged).unwrap();
-    assert!(cpss(folder.path(), &["replay", "trace.jsonl", "--no-open"]).status.success());
+    assert!(!cpss(folder.path(), &["replay", "trace.jsonl", "--no-open"]).status.success());
     let page = fs::read_to_string(folder.path().join("trace.html")).unwrap();
     assert!(page.contains("alert(2)"), "it is shown");
     assert!(!page.contains("<script>alert") && !page.contains("<img"));

@@ -29,11 +29,14 @@ fn cpss(folder: &Path, arguments: &[&str]) -> (bool, String) {
     (run.status.success(), String::from_utf8(run.stderr).unwrap())
 }
 
-/// Every file below a folder, with its bytes.
+/// Every file below a folder, with its bytes, but for the one that says who works there.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
+        if name == cpss::lock::FILE {
+            continue;
+        }
         if entry.file_type().unwrap().is_dir() {
             for (below, bytes) in contents(&entry.path()) {
                 found.insert(format!("{name}/{below}"), bytes);
@@ -109,6 +112,34 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let calm = contents(&folder.path().join("calm"));
     assert!(calm.contains_key("tables.md") && calm.contains_key("traces/index.json"));
     assert_eq!(calm, contents(&folder.path().join("killed")));
+}
+
+#[test]
+fn regression_two_runs_do_not_trip_over_each_other_in_one_folder() {
+    let folder = folder_with_plan();
+    let run = ["reproduce", "--plan", "plan.toml"];
+    // Long enough that it is still at it when the second comes.
+    fs::write(folder.path().join("long.toml"), PLAN.replace("episodes = 6", "episodes = 100000"))
+        .unwrap();
+    let mut first = Command::new(env!("CARGO_BIN_EXE_cpss"))
+        .current_dir(folder.path())
+        .args(["reproduce", "--plan", "long.toml"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !folder.path().join("out/records").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for second in [run.as_slice(), &["run", "--plan", "plan.toml"]] {
+        let (success, error) = cpss(folder.path(), second);
+        let holder = format!("is in use by process {} (`cpss reproduce --plan", first.id());
+        assert!(!success && error.contains(&holder), "{error}");
+    }
+    // Killed, it blocks nobody, though its name still stands there.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let (success, error) = cpss(folder.path(), &run);
+    assert!(success, "{error}");
 }
 
 #[test]

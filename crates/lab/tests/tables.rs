@@ -26,6 +26,7 @@ fn records() -> Vec<UnitRecord> {
                         regime: regime.to_owned(),
                         arm: arm.to_owned(),
                         policy,
+                        own: None,
                         first_seed: 1_000_000,
                         episodes: 4,
                     };

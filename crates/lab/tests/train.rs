@@ -147,6 +147,36 @@ fn ctrl_c_saves_a_run_that_can_go_on() {
     assert!(place.train_badly(resume).contains("stopped at step"));
 }
 
+#[test]
+fn regression_a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let place = Place::new();
+    let words = format!("{MERGE} --steps 30000");
+    place.train_well(&format!("{words} --out whole.safetensors"));
+    let cut = format!("train {words} --out cut.safetensors --checkpoint-every 0.05");
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cpss"))
+        .current_dir(&place.0)
+        .args(cut.split_whitespace())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !place.path("cut.checkpoint").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no checkpoint came");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // At once, as no process can prepare for.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.path("cut.safetensors").exists(), "it was over before it was killed");
+    let log = String::from_utf8(place.bytes("cut.csv")).unwrap();
+    assert!(log.lines().count() > 1, "the log was lost: {log}");
+
+    place.train_well(&format!("{words} --out cut.safetensors --resume"));
+    assert!(place.bytes("whole.safetensors") == place.bytes("cut.safetensors"));
+    assert!(place.bytes("whole.csv") == place.bytes("cut.csv"));
+    assert!(!place.path("cut.checkpoint").exists());
+}
+
 /// Waits for the log, which is opened just before the program listens for Ctrl-C.
 fn wait_for(path: &Path) {
     let start = Instant::now();

@@ -35,6 +35,8 @@ pub mod card {
     pub const SETTINGS: &str = "settings";
     /// The score that was measured after training.
     pub const SCORE: &str = "score";
+    /// The config of the task that it was trained in, as JSON: what it sees.
+    pub const CONFIG: &str = "config";
 }
 
 /// Keys that the file format itself uses.

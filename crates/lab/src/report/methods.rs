@@ -11,6 +11,7 @@ use super::Made;
 use super::html::{self, escaped};
 use crate::arm::{FallbackName, ShieldSettings};
 use crate::document::{machine, today};
+use crate::plan::Plan;
 use crate::table::{Entry, Table};
 
 /// Tables that stand elsewhere in the report, or are too long for any page.
@@ -29,7 +30,7 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
         ("arms", escaped(&list(&plan.arms))),
         (
             "policies",
-            format!("{} trained without drift, shipped with the program", plan.policies.len()),
+            escaped(&policies(plan)),
         ),
         (
             "episodes",
@@ -81,6 +82,18 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
     }
     html + "<p class=\"note\">Every metric of every cell and arm, unrounded, is in \
             <code>tables/cells.csv</code>.</p>\n"
+}
+
+/// Which policies drove.
+fn policies(plan: &Plan) -> String {
+    let own = plan.own.iter().map(|(task, own)| format!("for {task} {}", own.files.join(", ")));
+    match own.collect::<Vec<_>>() {
+        own if own.is_empty() => {
+            format!("{} trained without drift, shipped with the program", plan.policies.len())
+        }
+        own if own.len() == plan.tasks.len() => own.join("; "),
+        own => format!("{} shipped with the program, but {}", plan.policies.len(), own.join("; ")),
+    }
 }
 
 /// The shield of each task, one for all regimes.

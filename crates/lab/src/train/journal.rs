@@ -3,11 +3,12 @@
 //! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
 //! TensorBoard's events, and moves the progress bar.
 //!
-//! **Invariants:** a file appears whole or not at all ([`keep`](crate::keep::keep)); the lines of the log stand
-//! at fixed steps, so a run that was stopped and resumed has the log of one that was not.
+//! **Invariants:** a file appears whole or not at all ([`keep`](crate::keep::keep)), but for the logs, which
+//! are on the disk line by line, so that a run that is killed leaves them; the lines of the log stand
+//! at fixed steps, so a run that was stopped or killed and resumed has the log of one that was not.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, LineWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,7 +16,9 @@ use anyhow::{Context, Result, ensure};
 use cpss_learn::Progress;
 use cpss_learn::csv::CsvLog;
 use cpss_learn::events::EventWriter;
-use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::keep::keep;
+use crate::meter::Meter;
 
 /// About as many lines as a log gets, whatever the length of the run.
 const LOG_LINES: u64 = 200;
@@ -45,6 +48,10 @@ impl RunFiles {
             "a policy is a .safetensors file, but --out is {}",
             policy.display()
         );
+        // A path that ends in a slash is a folder's too, and would be found out when all is learned.
+        let is_folder =
+            policy.is_dir() || policy.as_os_str().to_string_lossy().ends_with(['/', '\\']);
+        ensure!(!is_folder, "a policy is a file, but --out {} is a folder", policy.display());
         let files = RunFiles {
             policy: policy.to_owned(),
             checkpoint: policy.with_extension("checkpoint"),
@@ -60,9 +67,9 @@ impl RunFiles {
 
 /// The logs and the progress bar of a run under way.
 pub struct Journal {
-    bar: ProgressBar,
-    csv: CsvLog<BufWriter<File>>,
-    events: EventWriter<BufWriter<File>>,
+    meter: Meter,
+    csv: CsvLog<LineWriter<File>>,
+    events: EventWriter<File>,
     interval: u64,
     next: u64,
 }
@@ -80,16 +87,11 @@ impl Journal {
         // TensorBoard joins all the files of a directory; each part of a run has one of its own.
         let name = format!("events.out.tfevents.{:.0}.step{}", unix_time(), now.steps);
         let events = File::create(files.events.join(name))
-            .and_then(|file| EventWriter::new(BufWriter::new(file), unix_time()))
+            .and_then(|file| EventWriter::new(file, unix_time()))
             .with_context(|| format!("cannot write events to {}", files.events.display()))?;
-        let bar = ProgressBar::new(now.total_steps).with_position(now.steps);
-        let template = "{bar:24} {percent:>3} %  {per_sec:>16}  {msg}  {eta} left";
-        bar.set_style(
-            ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()),
-        );
-        bar.reset_eta();
+        let meter = Meter::new("steps", now.steps, now.total_steps);
         let interval = (now.total_steps / LOG_LINES).max(1);
-        Ok(Journal { bar, csv, events, interval, next: (now.steps / interval + 1) * interval })
+        Ok(Journal { meter, csv, events, interval, next: (now.steps / interval + 1) * interval })
     }
 
     /// Takes note of where the run stands.
@@ -98,12 +100,12 @@ impl Journal {
     ///
     /// If a log cannot be written.
     pub fn note(&mut self, progress: &Progress) -> io::Result<()> {
+        self.meter.set(progress.steps);
         if progress.steps < self.next {
             return Ok(());
         }
         self.next = (progress.steps / self.interval + 1) * self.interval;
-        self.bar.set_position(progress.steps);
-        self.bar.set_message(format!(
+        self.meter.tell(format!(
             "return {:.2}, crashed {:.0} %",
             progress.return_mean,
             100.0 * progress.crash_rate
@@ -118,30 +120,45 @@ impl Journal {
     ///
     /// If a log cannot be written.
     pub fn close(self) -> io::Result<()> {
-        self.bar.finish_and_clear();
+        self.meter.finish();
         self.csv.into_inner().flush()?;
         self.events.into_inner().flush()
     }
 }
 
 /// Starts a log, or continues it after its lines up to `steps`.
-fn open_csv(path: &Path, steps: u64) -> io::Result<CsvLog<BufWriter<File>>> {
+fn open_csv(path: &Path, steps: u64) -> Result<CsvLog<LineWriter<File>>> {
     if steps == 0 || !path.exists() {
-        return CsvLog::new(BufWriter::new(File::create(path)?));
+        return Ok(CsvLog::new(LineWriter::new(File::create(path)?))?);
     }
     let text = std::fs::read_to_string(path)?;
-    let mut out = BufWriter::new(File::create(path)?);
+    keep(path, up_to(&text, steps).as_bytes())?;
+    Ok(CsvLog::append(LineWriter::new(File::options().append(true).open(path)?)))
+}
+
+/// The lines of a log up to a step, without a last one that was cut.
+fn up_to(text: &str, steps: u64) -> String {
     let is_later = |line: &str| {
         let first = line.split(',').next().unwrap_or_default();
         first.parse::<u64>().is_ok_and(|step| step > steps)
     };
-    for line in text.lines().filter(|line| !is_later(line)) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(CsvLog::append(out))
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n') && !is_later(line)).collect()
 }
 
 /// Seconds since 1970, for whoever reads the events.
 fn unix_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_goes_on_after_its_last_whole_line_before_the_checkpoint() {
+        let text = "steps,loss\n100,1\n200,2\n300,3\n4";
+        assert_eq!(up_to(text, 200), "steps,loss\n100,1\n200,2\n");
+        // Cut off, step 400 reads as step 4.
+        assert_eq!(up_to(text, 350), "steps,loss\n100,1\n200,2\n300,3\n");
+    }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::score::{Driver, SCORE_SEED, Score, score};
 use crate::document::{Markers, machine, today};
 use crate::policy::{SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
+use crate::terminal::{note, say};
 
 /// Around the tables in a document.
 pub const POLICIES: Markers =
@@ -67,23 +68,22 @@ struct Row {
 ///
 /// If a task has no shipped policies, or the document has no place for the tables.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(path) = &options.write {
+        POLICIES.check(path)?;
+    }
     let tasks = if options.env.is_empty() { SHIPPED_TASKS.to_vec() } else { options.env.clone() };
     let mut all = Vec::new();
     for id in tasks {
-        eprintln!("scoring {} ...", id.name());
+        note!("scoring {} ...", id.name());
         all.push(score_task(id, options.episodes)?);
     }
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
+        return say!("{}", serde_json::to_string_pretty(&all)?);
     }
     let tables: String = all.iter().map(TaskScores::table).collect();
     match &options.write {
         Some(path) => POLICIES.put(path, &format!("{}\n{tables}", provenance(options))),
-        None => {
-            print!("{tables}");
-            Ok(())
-        }
+        None => say!("{}", tables.trim_end()),
     }
 }
 
