@@ -101,15 +101,16 @@ pub struct Report {
 }
 
 /// What no trace determines: who played what, what the shield was told, and what was seen.
-const TAKEN_AS_WRITTEN: [&str; 13] = [
+const TAKEN_AS_WRITTEN: [&str; 14] = [
     "header.program",
     "header.regime",
     "header.policy",
     "header.seed",
     "step.likes",
-    "step.costs",
+    "header.risk",
+    "step.risks",
     "step.density",
-    "step.observed",
+    "step.closeness",
     "step.reward",
     "step.conflict",
     "step.what_if",
@@ -171,7 +172,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
     let header: Header = lines.parse(1)?;
     let episode = Episode::of(&header).map_err(at(1))?;
     let mut steps = Steps::new(&header, episode).map_err(at(1))?;
-    let mut totals = Totals::new();
+    let mut totals = Totals::new(header.risk.gamma);
     let last = lines.count();
     for line in 2..last {
         let step = lines.parse(line)?;

@@ -1,7 +1,7 @@
 //! How is it found out what the policy's own action would have led to?
 //!
 //! At an intervention the world and its drift are copied, the copy runs the action that was refused, and
-//! the policy goes on in it without a shield, as far ahead as the risk model looks. Start at
+//! the policy goes on in it without a shield, for [`LOOK_AHEAD`]. Start at
 //! [`Brancher::play`].
 //!
 //! **Invariants:** the real episode does not notice: what is copied stays as it was, and random numbers are
@@ -11,11 +11,14 @@
 
 use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Step, World};
-use cpss_risk::{RiskModel, RiskSpec};
+use cpss_risk::closeness::closeness;
 
 use crate::regime::Drift;
 use crate::trace::{Exact, ghost_pose};
 use crate::what_if::WhatIf;
+
+/// How far ahead a branch is played \[s\].
+pub const LOOK_AHEAD: f64 = 10.0;
 
 /// Plays branches; keeps their room.
 #[derive(Debug, Default)]
@@ -45,7 +48,6 @@ impl Brancher {
         (world, drift): (&World, &Drift),
         mut action: usize,
         step: u64,
-        risk: &RiskModel,
         policy: &mut dyn QFunction,
     ) -> anyhow::Result<Branch> {
         let (mut world, mut drift) = (world.clone(), drift.clone());
@@ -55,11 +57,11 @@ impl Brancher {
         let mut what_if = WhatIf::default();
         what_if.ghost.extend(ghost_pose(scene));
         let mut first_reward = None;
-        for next in 1..=look_ahead(risk.spec(), world.task().decision_time) {
+        for next in 1..=look_ahead(world.task().decision_time) {
             let taken = world.step(Action::Index(action), seen)?;
             first_reward.get_or_insert(taken.reward.total);
             scene.observe(&world);
-            what_if.costs.push(Exact(realised_cost(risk, scene, &world, &taken)));
+            what_if.costs.push(Exact(realised_cost(scene, &world, &taken)));
             what_if.ghost.extend(ghost_pose(scene));
             if taken.is_over() {
                 // Time that is up is no failure, wherever the ego is then; so the costs say it too.
@@ -75,9 +77,9 @@ impl Brancher {
     }
 }
 
-/// Over how many decisions a branch is played: the risk model's horizon, rounded up.
-pub fn look_ahead(risk: &RiskSpec, decision_time: f64) -> u64 {
-    decisions_within(risk.horizon, decision_time)
+/// Over how many decisions a branch is played.
+pub fn look_ahead(decision_time: f64) -> u64 {
+    decisions_within(LOOK_AHEAD, decision_time)
 }
 
 /// How many decisions it takes to cover a time \[s\].
@@ -86,9 +88,9 @@ pub fn decisions_within(time: f64, decision_time: f64) -> u64 {
     (time / decision_time - 1e-9).ceil().max(1.0) as u64
 }
 
-/// What a step came to cost: the risk model's answer, or 1 if it ended off the road.
-pub fn realised_cost(risk: &RiskModel, scene: &Scene, world: &World, taken: &Step) -> f64 {
-    if taken.terminated && is_off_road(world) { 1.0 } else { risk.realised_cost(scene) }
+/// How close a step came to anything, or 1 if it ended off the road.
+pub fn realised_cost(scene: &Scene, world: &World, taken: &Step) -> f64 {
+    if taken.terminated && is_off_road(world) { 1.0 } else { closeness(world.task(), scene) }
 }
 
 /// Whether the ego is off the road.

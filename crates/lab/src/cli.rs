@@ -48,6 +48,8 @@ enum Command {
 enum RiskCommand {
     /// Learn and calibrate a critic
     Learn(risk::learn::Options),
+    /// Print a critic's card, and measure it anew
+    Score(risk::score::Options),
 }
 
 /// Reads the command line and does what it says.
@@ -63,6 +65,7 @@ pub fn run() -> Result<()> {
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
         Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
+        Command::Risk(RiskCommand::Score(options)) => risk::score::run(&options),
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
         Command::Audit(options) => audit::run(&options),

@@ -3,11 +3,14 @@
 //! The main flow of the whole project, once around per decision: observe, propose, judge, step,
 //! settle, record. Start at [`Player::play_before`]. A [`Witness`] may look on, to write a trace.
 
+use std::sync::Arc;
+
 use anyhow::{Result, anyhow};
 use cpss_learn::QFunction;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Task};
-use cpss_risk::{Conflict, RiskModel, RiskSpec};
+use cpss_risk::closeness::min_distance;
+use cpss_risk::{Assessment, Blame, LearnedRisk, RiskModel};
 use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
 
 use crate::arm::{Arm, ShieldSettings};
@@ -24,7 +27,11 @@ pub const DISCOUNT: f64 = 0.95;
 /// Someone who looks on while an episode is played, and changes nothing.
 pub trait Witness {
     /// An episode begins.
-    fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield) {}
+    fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield, _risk: &LearnedRisk) {}
+    /// Whether it wants to know who is to blame for a refusal, which takes its time.
+    fn asks(&self) -> bool {
+        false
+    }
     /// A proposal was judged.
     fn judged(&mut self, _judged: &Judged<'_>) {}
     /// The world was stepped and the decision settled.
@@ -47,15 +54,17 @@ pub struct Judged<'a> {
     pub tau_cap: f64,
     /// What an observer saw.
     pub scene: &'a Scene,
-    /// Why the proposal costs what it costs.
-    pub conflict: Option<&'a Conflict>,
+    /// What each action risks.
+    pub assessment: &'a Assessment,
+    /// Who is to blame for the risk of a proposal that was refused.
+    pub blame: Option<&'a Blame>,
 }
 
 /// What came of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
-    /// The cost that was observed.
-    pub observed: f64,
+    /// How close the step came to anything.
+    pub closeness: f64,
     /// How it was settled.
     pub settlement: &'a Settlement,
     /// The ledger afterwards.
@@ -96,6 +105,7 @@ impl<'a> Player<'a> {
         arm: Arm,
         settings: &ShieldSettings,
         policy: Option<Box<dyn QFunction>>,
+        risk: Arc<LearnedRisk>,
     ) -> Result<Player<'a>> {
         let task = regime.task();
         let actions = task.controls.action_count().unwrap_or(0);
@@ -112,8 +122,7 @@ impl<'a> Player<'a> {
             regime,
             arm,
             policy,
-            risk: RiskModel::new(task, RiskSpec::for_task(task.id))
-                .map_err(|error| anyhow!("the risk model: {error}"))?,
+            risk: RiskModel::new(task, risk)?,
             shield: Shield::new(arm.shield(settings))
                 .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
             scene: Scene::default(),
@@ -151,7 +160,8 @@ impl<'a> Player<'a> {
         world.observe(&mut self.seen);
         self.scene.observe(&world);
         self.shield.reset();
-        witness.begin(seed, world.task(), &self.shield);
+        let gamma = self.risk.learned().card().gamma;
+        witness.begin(seed, world.task(), &self.shield, self.risk.learned());
         let tau_cap = self.shield.rules().spec().tau_cap;
         let mut random = random_proposals(seed);
         let mut record =
@@ -165,7 +175,10 @@ impl<'a> Player<'a> {
             let proposal = self.propose(record.steps, &mut random)?;
             let assessment = self.risk.assess(&self.scene);
             let density = assessment.density;
-            let conflict = assessment.conflicts.get(proposal).copied().flatten();
+            match record.steps {
+                0 => record.start = assessment.unavoidable,
+                _ => record.arriving += (1.0 - gamma) * assessment.unavoidable,
+            }
             self.costs.clone_from(&assessment.costs);
             if self.arm == Arm::Oracle {
                 branch_costs(&world, &drift, &mut self.costs, &mut self.seen);
@@ -173,30 +186,38 @@ impl<'a> Player<'a> {
             let situation =
                 Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
             let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
+            let refused = decision.verdict().intervenes();
+            let blame = match refused && witness.asks() {
+                true => self.risk.blame(Action::Index(proposal)),
+                false => None,
+            };
             witness.judged(&Judged {
                 situation: &situation,
                 decision: &decision,
                 tau_cap,
                 scene: &self.scene,
-                conflict: conflict.as_ref(),
+                assessment: self.risk.assessment(),
+                blame: blame.as_ref(),
             });
-            let refused = decision.verdict().intervenes();
             // Only where the shield acts; a shadow runs what was proposed.
             let branch = match &mut self.policy {
                 Some(policy) if decision.executed() != proposal => {
                     let (moment, step) = ((&world, &drift), record.steps);
                     let policy = policy.as_mut();
-                    Some(self.brancher.play(moment, proposal, step, &self.risk, policy)?)
+                    Some(self.brancher.play(moment, proposal, step, policy)?)
                 }
                 _ => None,
             };
             let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
             self.scene.observe(&world);
-            let cost = realised_cost(&self.risk, &self.scene, &world, &step);
-            self.realised.push(cost);
+            let closeness = realised_cost(&self.scene, &world, &step);
+            self.realised.push(closeness);
+            // What was judged is charged: the avoidable risk of what ran.
+            let cost = decision.cost_executed();
             let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
+            record.chosen += settled.charge;
             witness.settled(&Outcome {
-                observed: cost,
+                closeness,
                 settlement: &settled,
                 ledger: self.shield.ledger(),
                 reward: step.reward.total,
@@ -220,8 +241,8 @@ impl<'a> Player<'a> {
             }
             discount *= DISCOUNT;
             record.mean_speed += world.ego().speed;
-            record.close_steps += u64::from(settled.charge > 0.0);
-            let distance = self.risk.min_distance(&self.scene).unwrap_or(f64::INFINITY);
+            record.close_steps += u64::from(closeness > 0.0);
+            let distance = min_distance(world.task(), &self.scene).unwrap_or(f64::INFINITY);
             record.min_distance = record.min_distance.min(distance);
             if step.is_over() {
                 record.crashed = world.ego().crashed;
@@ -234,7 +255,7 @@ impl<'a> Player<'a> {
             }
         }
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        let look_ahead = look_ahead(self.risk.spec(), world.task().decision_time);
+        let look_ahead = look_ahead(world.task().decision_time);
         record.count(Effects::of(branches, &self.realised, record.failed(), look_ahead));
         let certificate = self.shield.certificate();
         record.mean_speed /= record.steps as f64;

@@ -4,11 +4,13 @@
 //! parallel. The same seeds give the same numbers for any number of threads.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use cpss_highway::TaskId;
+use cpss_risk::LearnedRisk;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +21,7 @@ use crate::keep::{folder, keep};
 use crate::meter::Meter;
 use crate::policy::PolicySource;
 use crate::regime::{Regime, RegimeSpec};
+use crate::risk::shipped::RiskSource;
 use crate::seed;
 use crate::statistics::{mean, wilson};
 use crate::terminal::say;
@@ -59,6 +62,10 @@ pub struct Options {
     /// of which the tables' own begin at 7000000
     #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     pub seed: u64,
+    /// Critic: drift (shipped, learned over all regimes), stationary (shipped), or a .safetensors file that
+    /// `cpss risk learn` wrote
+    #[arg(long, default_value = "drift")]
+    pub risk: RiskSource,
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
     pub shield: Option<PathBuf>,
@@ -114,6 +121,21 @@ pub struct Summary {
     pub envelope_violations: u64,
     /// Decisions per second, on all threads together.
     pub steps_per_second: f64,
+    /// Where the incidents come from, on average per episode; the four add up to their rate.
+    pub account: Account,
+}
+
+/// An incident rate in four parts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Account {
+    /// Risk at the start that could not be avoided.
+    pub start: f64,
+    /// Avoidable risk that the shield let the policy choose.
+    pub chosen: f64,
+    /// What the critic did not foresee.
+    pub surprise: f64,
+    /// Risk that came into view, where the look-ahead is limited.
+    pub arriving: f64,
 }
 
 /// Runs `cpss evaluate`.
@@ -144,6 +166,7 @@ pub fn run(options: &Options) -> Result<()> {
         regime_name: &options.regime,
         arm: options.method,
         settings: &settings,
+        risk: options.risk.load(options.env)?,
         policy: &options.policy,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
@@ -159,7 +182,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// One cell of the comparison with one policy: all that an episode depends on besides its seed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Contest<'a> {
     /// The regime.
     pub regime: &'a Regime,
@@ -169,6 +192,8 @@ pub struct Contest<'a> {
     pub arm: Arm,
     /// The task's shield.
     pub settings: &'a ShieldSettings,
+    /// The critic.
+    pub risk: Arc<LearnedRisk>,
     /// The policy.
     pub policy: &'a PolicySource,
 }
@@ -279,7 +304,7 @@ impl Contest<'_> {
             true => None,
             false => Some(self.policy.load(self.regime.task())?),
         };
-        Player::new(self.regime, self.arm, self.settings, policy)
+        Player::new(self.regime, self.arm, self.settings, policy, Arc::clone(&self.risk))
     }
 }
 
@@ -322,6 +347,12 @@ impl Summary {
             budget_used: Some(average(|record| record.budget_used)),
             envelope_violations: count(|record| !record.envelope_held),
             steps_per_second: total(|record| record.steps) as f64 / seconds.max(1e-9),
+            account: Account {
+                start: average(|record| record.start),
+                chosen: average(|record| record.chosen),
+                surprise: average(EpisodeRecord::surprise),
+                arriving: average(|record| record.arriving),
+            },
         }
     }
 }
@@ -360,6 +391,10 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         ("  false alarm", or_dash(summary.false_alarm_share)),
         ("infeasible steps", percent(summary.infeasible_rate)),
         ("mispredicted steps", percent(summary.misprediction_rate)),
+        ("unavoidable at the start", format!("{:.5}", summary.account.start)),
+        ("chosen risk", format!("{:.5}", summary.account.chosen)),
+        ("arriving risk", format!("{:.5}", summary.account.arriving)),
+        ("surprise", format!("{:+.5}", summary.account.surprise)),
         ("budget used", or_dash(summary.budget_used)),
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),

@@ -10,7 +10,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use cpss_highway::TaskId;
-use cpss_risk::RiskSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -19,7 +18,9 @@ use crate::arm::{Arm, ShieldSettings};
 use crate::episode::EpisodeRecord;
 use crate::evaluate::Contest;
 use crate::policy::{PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
-use crate::regime::{BUILTIN, Regime, RegimeSpec};
+use crate::regime::{REGIMES, Regime, RegimeSpec};
+use crate::risk::hash;
+use crate::risk::shipped::RiskSource;
 use crate::seed;
 use crate::view;
 
@@ -69,7 +70,7 @@ impl Default for Plan {
         let arms = Arm::POLICY_ARMS.iter().map(Arm::to_string);
         Plan {
             tasks: SHIPPED_TASKS.iter().map(|task| task.name().to_owned()).collect(),
-            regimes: BUILTIN.map(|(name, _)| name.to_owned()).to_vec(),
+            regimes: REGIMES.map(str::to_owned).to_vec(),
             arms: arms.chain(["random", CONSTANTS].map(str::to_owned)).collect(),
             policies: (0..SHIPPED_SEEDS).collect(),
             own: BTreeMap::new(),
@@ -253,7 +254,7 @@ impl Unit {
             Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
             None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
         };
-        let inputs = format!("{settings:?}; {regime:?}; {:?}", RiskSpec::for_task(task));
+        let inputs = format!("{settings:?}; {regime:?}; {}", hash(&*RiskSource::default().load(task)?));
         let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));
@@ -296,6 +297,7 @@ impl Unit {
             arm,
             settings: &ShieldSettings::shipped(task)?,
             policy: &policy,
+            risk: RiskSource::default().load(task)?,
         })
     }
 }

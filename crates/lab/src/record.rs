@@ -56,12 +56,25 @@ pub struct EpisodeRecord {
     pub budget_used: f64,
     /// Whether the envelope held at every step.
     pub envelope_held: bool,
+    /// The account: the risk at the start that could not be avoided,
+    pub start: f64,
+    /// the avoidable risk that was let through and charged,
+    pub chosen: f64,
+    /// and the risk that came into view where the look-ahead is limited. What is left of an incident, or
+    /// missing for one, is [`EpisodeRecord::surprise`].
+    pub arriving: f64,
 }
 
 impl EpisodeRecord {
     /// Whether the ego crashed, or on the racetrack left the road.
     pub fn failed(&self) -> bool {
         self.crashed || self.off_road
+    }
+
+    /// What the critic did not foresee: with it, the account of every episode comes to 1 if there was an
+    /// incident, and to 0 if there was none.
+    pub fn surprise(&self) -> f64 {
+        f64::from(u8::from(self.failed())) - self.start - self.chosen - self.arriving
     }
 
     /// Steps on which another action ran than the proposed one, and the proposed one was tried in a

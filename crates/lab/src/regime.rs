@@ -119,6 +119,9 @@ pub const BUILTIN: [(&str, &str); 7] = [
     ("high-0.1", include_str!("../../../experiments/regimes/high-0.1.toml")),
 ];
 
+/// The regimes of the comparison.
+pub const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
+
 impl RegimeSpec {
     /// Reads a built-in regime by name, or a TOML file by path.
     ///

@@ -18,6 +18,8 @@ pub mod shipped;
 use anyhow::Result;
 use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
+use cpss_risk::LearnedRisk;
+use sha2::{Digest, Sha256};
 
 use crate::policy::policy_config;
 use crate::regime::{Regime, RegimeSpec, typical_duration};
@@ -42,6 +44,11 @@ pub fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
     anyhow::ensure!(!names.is_empty(), "give at least one regime");
     let make = |name: &String| Regime::new(RegimeSpec::load(name)?, id, &policy_config(id));
     names.iter().map(make).collect()
+}
+
+/// The hash of a critic's file.
+pub fn hash(risk: &LearnedRisk) -> String {
+    Sha256::digest(risk.to_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a critic can tell apart: by how much the avoidable risks of the slow and the fast critic typically

@@ -6,8 +6,8 @@
 //! scene at every decision, so that a person can watch.
 //!
 //! ```text
-//! {"cpss_trace":2,"task":"merge-v0",...,"h":"5d1c..."}
-//! {"t":0,"proposal":1,"costs":[0.0,0.31],...,"h":"90ab..."}
+//! {"cpss_trace":3,"task":"merge-v0",...,"h":"5d1c..."}
+//! {"t":0,"proposal":1,"risks":[0.01,0.32],"costs":[0.0,0.31],...,"h":"90ab..."}
 //! {"t":1,...}
 //! {"end":2,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
 //! ```
@@ -40,7 +40,7 @@ pub use road::Road;
 pub use writer::{Cell, TraceWriter};
 
 /// The version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The first line: which episode, under which rules, on which road.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -66,6 +66,8 @@ pub struct Header {
     pub actions: Vec<String>,
     /// Time between two decisions \[s\].
     pub decision_time: f64,
+    /// The critic that says what each action risks.
+    pub risk: RiskLine,
     /// The shield.
     pub shield: Rules,
     /// Length and width of a car \[m\].
@@ -74,6 +76,20 @@ pub struct Header {
     pub lanes: Vec<LaneLine>,
     /// Bodies without a driver: x, y, heading, length, width.
     pub obstacles: Vec<[f64; 5]>,
+}
+
+/// What a critic's numbers depend on.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RiskLine {
+    /// The hash of its file.
+    pub sha256: String,
+    /// The regimes it was learned in.
+    pub regimes: Vec<String>,
+    /// The chance that its look-ahead goes on to the next decision.
+    pub gamma: f64,
+    /// Differences of risk below this count as none.
+    pub resolution: f64,
 }
 
 /// A [`ShieldSpec`], all of it.
@@ -146,7 +162,11 @@ pub struct Step {
     pub proposal: usize,
     /// How much the policy likes each action; empty where nobody was asked.
     pub likes: Vec<f32>,
-    /// The predicted cost of each action.
+    /// The risk of each action, as the critic has it.
+    pub risks: Vec<Exact>,
+    /// The least of them: what cannot be avoided.
+    pub unavoidable: Exact,
+    /// What each action costs: its avoidable risk, or what the true world's future says for a privileged arm.
     pub costs: Vec<Exact>,
     /// The density.
     pub density: Exact,
@@ -158,17 +178,18 @@ pub struct Step {
     pub allowed: usize,
     /// The action that ran.
     pub ran: usize,
-    /// The cost observed afterwards.
-    pub observed: Exact,
-    /// What was charged for it.
+    /// What was charged: the cost of what ran.
     pub charge: Exact,
+    /// How close the step came to anything, from 0 to 1 for a crash. No decision depends on it.
+    pub closeness: Exact,
     /// Whether the executed action was predicted admissible and cost more.
     pub mispredicted: bool,
     /// The ledger after the charge.
     pub ledger: LedgerLine,
     /// The reward.
     pub reward: f64,
-    /// Why the proposal costs what it costs: what comes too close, when \[s\] and how close \[m\].
+    /// Who is to blame for the risk of a refused proposal: without whom it would be least, how large it is,
+    /// and how large without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<(String, f64, f64)>,
     /// If another action ran than the proposed one: what that one would have led to.

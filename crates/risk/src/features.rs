@@ -11,12 +11,14 @@ use cpss_highway::road::{LaneId, Network};
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
+use crate::way::{Paths, Way, aim};
+
 /// What these features are called; another choice of numbers is another name.
 pub const NAME: &str = "driving 1";
 /// Numbers about the ego and its road.
 pub const FIXED: usize = 18 + 2 * PREVIEW.len();
 /// Numbers about each body.
-pub const ITEM: usize = 28;
+pub const ITEM: usize = 34;
 /// The most bodies that are told apart; of more, those that come closest.
 pub const MOST_ITEMS: usize = 16;
 
@@ -74,8 +76,8 @@ impl Features {
         let Some(ego) = scene.ego.as_ref().filter(|_| is_readable(task, scene)) else { return false };
         let network = &*task.network;
         self.select(ego, scene);
-        self.describe_ego(network, ego);
         let frame = Frame::of(network, ego);
+        self.describe_ego(network, &frame);
         for index in 0..self.candidates.len() {
             let candidate = self.candidates[index];
             self.sources.push(candidate.source);
@@ -144,12 +146,13 @@ impl Features {
         self.candidates.truncate(MOST_ITEMS);
     }
 
-    fn describe_ego(&mut self, network: &Network, ego: &Ego) {
+    fn describe_ego(&mut self, network: &Network, frame: &Frame<'_>) {
+        let Frame { ego, way, .. } = frame;
         let body = &ego.body;
         let lane = network.lane(body.lane);
         let road = network.road_of(body.lane);
         let (offset, lanes) = (network.lane_offset(body.lane), network.lane_count(road));
-        let target = network.lane(ego.target_lane);
+        let target = frame.lane;
         let (target_along, target_across) = target.local_coordinates(body.position);
         let turn = body.heading - lane.heading_at(body.along);
         let target_turn = body.heading - target.heading_at(target_along);
@@ -161,10 +164,9 @@ impl Features {
                 !lane.forbidden && lane.is_reachable_from(body.position)
             }))
         };
-        let mut road_ahead = RoadAhead::new(network, ego, target_along);
         let mut points = [[0.0; 2]; PREVIEW.len()];
         for (point, distance) in points.iter_mut().zip(PREVIEW) {
-            let [x, y] = road_ahead.point(distance);
+            let [x, y] = way.point(network, distance, 0.0);
             *point = turned(body, [x - body.position[0], y - body.position[1]]);
         }
         push(&mut self.fixed, [
@@ -180,10 +182,10 @@ impl Features {
             ego.slip_sin * 4.0,
             to_left / 10.0,
             to_right / 10.0,
-            open(network.left_of(ego.target_lane)),
-            open(network.right_of(ego.target_lane)),
+            open(network.left_of(aim(ego))),
+            open(network.right_of(aim(ego))),
             (lane.length - body.along).min(ROAD_END) / 100.0,
-            road_ahead.end() / 100.0,
+            way.end(network, ROAD_END) / 100.0,
             f64::from(lane.priority) / 3.0,
             self.density / 4.0,
         ]);
@@ -201,19 +203,24 @@ impl Features {
         let [x, y] = of.position;
         let [vx, vy] = of.velocity;
         let lane = network.lane(body.lane);
-        let (along, across) = frame.lane.local_coordinates(body.position);
+        let road = network.road_of(body.lane);
+        let ahead = frame.way.begin_of(network, road);
+        let beside = match ahead {
+            Some(_) => network.lane_offset(body.lane) as f64 - network.lane_offset(aim(frame.ego)) as f64,
+            None => 0.0,
+        };
+        let (along, across) = match ahead {
+            Some(begin) => (begin + body.along, frame.lane.width * beside + body.across),
+            None => {
+                let (along, across) = frame.lane.local_coordinates(body.position);
+                (along - frame.along, across)
+            }
+        };
+        let paths = frame.paths.closest(network, body);
         let turn = body.heading - lane.heading_at(body.along);
         let distance = x * x + y * y;
         let closing = -(x * vx + y * vy) / (distance + 4.0);
         let [bound_x, bound_y] = body.bound_for.map_or([0.0; 2], |bound| turned(ego, bound));
-        let same_road = network.road_of(body.lane) == network.road_of(frame.ego.target_lane);
-        let beside = match same_road {
-            true => {
-                network.lane_offset(body.lane) as f64
-                    - network.lane_offset(frame.ego.target_lane) as f64
-            }
-            false => 0.0,
-        };
         let (gap, gap_speed) = ahead_of(body, of.source, scene);
         push(&mut self.items, [
             x / 50.0,
@@ -226,14 +233,14 @@ impl Features {
             body.cos * ego.cos + body.sin * ego.sin,
             body.sin * ego.cos - body.cos * ego.sin,
             body.acceleration.unwrap_or(0.0) / 5.0,
-            (along - frame.along) / 50.0,
+            along / 50.0,
             across / 4.0,
             closing * 2.0,
             of.closest.0 / LOOK_AHEAD,
             of.closest.1 / (of.closest.1 + 5.0),
             body.across / 2.0,
             turn.sin() * 5.0,
-            flag(same_road),
+            flag(ahead.is_some()),
             beside / 2.0,
             bound_x,
             bound_y,
@@ -245,72 +252,30 @@ impl Features {
             gap,
             gap_speed / 10.0,
         ]);
+        for (distance, time) in paths {
+            push(&mut self.items, [5.0 / (5.0 + distance), time / Paths::UNTIL]);
+        }
     }
 }
 
 /// What all bodies are described against.
 struct Frame<'a> {
     ego: &'a Ego,
-    /// The lane that the ego aims for, and where the ego is along it.
+    /// The lane that the ego follows, and where the ego is along it.
     lane: &'a cpss_highway::lane::Lane,
     along: f64,
+    way: Way,
+    paths: Paths,
     priority: i32,
 }
 
 impl Frame<'_> {
     fn of<'a>(network: &'a Network, ego: &'a Ego) -> Frame<'a> {
-        let lane = network.lane(ego.target_lane);
+        let lane = network.lane(aim(ego));
         let (along, _) = lane.local_coordinates(ego.body.position);
-        Frame { ego, lane, along, priority: network.lane(ego.body.lane).priority }
-    }
-}
-
-/// The ego's lane and those that follow it along its route, point by point.
-struct RoadAhead<'a> {
-    network: &'a Network,
-    lane: LaneId,
-    route: cpss_highway::route::Route,
-    /// Where the present lane begins, as a distance ahead of the ego \[m\].
-    begin: f64,
-    is_dead_end: bool,
-}
-
-impl RoadAhead<'_> {
-    fn new<'a>(network: &'a Network, ego: &Ego, along: f64) -> RoadAhead<'a> {
-        RoadAhead { network, lane: ego.target_lane, route: ego.route, begin: -along, is_dead_end: false }
-    }
-
-    /// The point of the centre line at a distance ahead; distances must not fall.
-    fn point(&mut self, distance: f64) -> [f64; 2] {
-        self.reach(distance);
-        self.network.lane(self.lane).position(distance - self.begin, 0.0)
-    }
-
-    /// Where the road ends \[m\], at most [`ROAD_END`].
-    fn end(&mut self) -> f64 {
-        self.reach(ROAD_END);
-        match self.is_dead_end {
-            true => (self.begin + self.network.lane(self.lane).length).min(ROAD_END),
-            false => ROAD_END,
-        }
-    }
-
-    fn reach(&mut self, distance: f64) {
-        // No road is so finely divided that this many lanes would not do.
-        for _ in 0..16 {
-            let lane = self.network.lane(self.lane);
-            if self.is_dead_end || distance <= self.begin + lane.length {
-                return;
-            }
-            let end = lane.position(lane.length, 0.0);
-            let next = self.network.next_lane(self.lane, &mut self.route, end);
-            if next == self.lane {
-                self.is_dead_end = true;
-                return;
-            }
-            self.begin += lane.length;
-            self.lane = next;
-        }
+        let way = Way::of_ego(network, ego, ROAD_END);
+        let paths = Paths::of(network, ego, &way);
+        Frame { ego, lane, along, way, paths, priority: network.lane(ego.body.lane).priority }
     }
 }
 

@@ -13,7 +13,7 @@
 //! # Where things are
 //!
 //! - [`model`]: the main flow. Start there.
-//! - [`features`]: a scene as numbers, the same for every task.
+//! - [`features`]: a scene as numbers, the same for every task; `way`: where lanes lead.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
 //! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
@@ -29,6 +29,7 @@ pub mod closeness;
 pub mod features;
 pub mod model;
 pub mod proximity;
+mod way;
 
 pub use actions::{ActionKey, UnknownAction};
 pub use card::{Card, LearnedRisk, LearnedRiskError};

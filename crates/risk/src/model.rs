@@ -109,6 +109,11 @@ impl RiskModel {
         &self.task
     }
 
+    /// What was found in the scene last assessed.
+    pub fn assessment(&self) -> &Assessment {
+        &self.assessment
+    }
+
     /// Judges every discrete action of the task; none if its actions are points of a box.
     pub fn assess(&mut self, scene: &Scene) -> &Assessment {
         let actions = self.outputs.len();
@@ -142,10 +147,9 @@ impl RiskModel {
         risks.extend(actions.into_iter().map(|action| self.outputs.risk(controls, action, &self.risks)));
         *unavoidable = least(if risks.is_empty() { &self.risks } else { risks });
         let resolution = self.risk.card().resolution;
-        costs.extend(risks.iter().map(|risk| match risk - *unavoidable {
-            _ if !readable => 1.0,
-            cost if cost < resolution => 0.0,
-            cost => cost,
+        costs.extend(risks.iter().map(|risk| match readable {
+            true => avoidable(*risk, *unavoidable, resolution),
+            false => 1.0,
         }));
         &self.assessment
     }
@@ -180,6 +184,13 @@ impl RiskModel {
         }
         Some(blame)
     }
+}
+
+/// The cost of an action: by how much its risk is above what cannot be avoided, if a critic of this
+/// resolution can tell.
+pub fn avoidable(risk: f64, unavoidable: f64, resolution: f64) -> f64 {
+    let cost = risk - unavoidable;
+    if cost < resolution { 0.0 } else { cost }
 }
 
 fn least(risks: &[f64]) -> f64 {

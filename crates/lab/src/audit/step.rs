@@ -11,6 +11,8 @@ use cpss_shield::{Certificate, Shield, Situation};
 use super::ending::Ending;
 use super::finding::{Problem, same};
 use super::header::Episode;
+use cpss_risk::model::avoidable;
+
 use crate::arm::Arm;
 use crate::branch::look_ahead;
 use crate::trace::{Exact, Header, LedgerLine, Pose, Step, Tau, verdict_words};
@@ -21,6 +23,7 @@ pub(super) struct Steps {
     episode: Episode,
     shield: Shield,
     tau_cap: f64,
+    resolution: f64,
     look_ahead: u64,
     time: f64,
 }
@@ -33,9 +36,10 @@ impl Steps {
     /// Rules that the shield refuses.
     pub(super) fn new(header: &Header, episode: Episode) -> Result<Steps, Problem> {
         let shield = Shield::new(header.shield.spec()).map_err(|error| refused(&error))?;
-        let risk = cpss_risk::RiskSpec::for_task(episode.task.id);
-        let look_ahead = look_ahead(&risk, episode.task.decision_time);
-        Ok(Steps { episode, shield, tau_cap: header.shield.tau_cap, look_ahead, time: 0.0 })
+        let look_ahead = look_ahead(episode.task.decision_time);
+        let resolution = header.risk.resolution;
+        let tau_cap = header.shield.tau_cap;
+        Ok(Steps { episode, shield, tau_cap, resolution, look_ahead, time: 0.0 })
     }
 
     /// Judges and settles a decision again.
@@ -49,6 +53,7 @@ impl Steps {
         let actions = self.episode.task.controls.action_count().unwrap_or(0);
         same("costs", step.costs.len(), actions)?;
         let costs: Vec<f64> = step.costs.iter().map(|cost| cost.0).collect();
+        self.check_costs(step, actions)?;
         let preferences: Vec<f64> = step.likes.iter().map(|liking| f64::from(*liking)).collect();
         let (wanted, proposal) = match self.episode.arm {
             Arm::Constant(action) => (0, action),
@@ -74,7 +79,7 @@ impl Steps {
         same("ran", step.ran, decision.executed())?;
         self.check_branch(step)?;
         let settled =
-            self.shield.settle(decision, step.observed.0).map_err(|error| refused(&error))?;
+            self.shield.settle(decision, decision.cost_executed()).map_err(|error| refused(&error))?;
         same("charge", step.charge, Exact(settled.charge))?;
         same("mispredicted", step.mispredicted, settled.mispredicted)?;
         let LedgerLine(count, spent, remaining, excess, envelope, holds) =
@@ -86,6 +91,25 @@ impl Steps {
         same("ledger: envelope", step.ledger.4, envelope)?;
         same("ledger: envelope holds", step.ledger.5, holds)?;
         self.time += self.episode.task.decision_time;
+        Ok(())
+    }
+
+    /// Costs follow from risks, unless they are privileged.
+    fn check_costs(&self, step: &Step, actions: usize) -> Result<(), Problem> {
+        same("risks", step.risks.len(), actions)?;
+        let sound = |risk: &Exact| (0.0..=1.0).contains(&risk.0);
+        same("risks are from 0 to 1", step.risks.iter().all(sound), true)?;
+        let least = step.risks.iter().map(|risk| risk.0).fold(1.0, f64::min);
+        same("unavoidable", step.unavoidable, Exact(least))?;
+        if self.episode.arm == Arm::Oracle {
+            return Ok(());
+        }
+        for (risk, cost) in step.risks.iter().zip(&step.costs) {
+            let derived = avoidable(risk.0, least, self.resolution);
+            // A scene that could not be read costs 1 throughout, and has no density.
+            let derived = if step.density.0.is_finite() { derived } else { 1.0 };
+            same("costs", *cost, Exact(derived))?;
+        }
         Ok(())
     }
 

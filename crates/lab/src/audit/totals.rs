@@ -31,11 +31,15 @@ pub(super) struct Totals {
     distance: f64,
     observed: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
+    gamma: f64,
+    start: f64,
+    chosen: f64,
+    arriving: f64,
 }
 
 impl Totals {
     /// Before the first step.
-    pub(super) fn new() -> Totals {
+    pub(super) fn new(gamma: f64) -> Totals {
         Totals {
             rewards: 0.0,
             discounted_rewards: 0.0,
@@ -49,6 +53,10 @@ impl Totals {
             distance: f64::INFINITY,
             observed: Vec::new(),
             branches: Vec::new(),
+            gamma,
+            start: 0.0,
+            chosen: 0.0,
+            arriving: 0.0,
         }
     }
 
@@ -60,7 +68,12 @@ impl Totals {
         }
         self.rewards += step.reward;
         self.discounted_rewards += self.discount * step.reward;
-        self.close += u64::from(step.charge.0 > 0.0);
+        self.close += u64::from(step.closeness.0 > 0.0);
+        match step.t {
+            0 => self.start = step.unavoidable.0,
+            _ => self.arriving += (1.0 - self.gamma) * step.unavoidable.0,
+        }
+        self.chosen += step.charge.0;
         if step.verdict == "admit" {
             self.in_a_row = 0;
         } else {
@@ -71,7 +84,7 @@ impl Totals {
         self.longest = self.longest.max(self.in_a_row);
         self.discount *= DISCOUNT;
         self.branches.extend(step.what_if.map(|what_if| (self.observed.len(), what_if)));
-        self.observed.push(step.observed.0);
+        self.observed.push(step.closeness.0);
     }
 
     /// Compares the end with what was added, and returns which of its fields stay as written.
@@ -107,6 +120,9 @@ impl Totals {
         same("record: infeasible", record.infeasible, account.counts.infeasible)?;
         same("record: mispredicted", record.mispredicted, account.counts.mispredicted)?;
         exact("record: budget used", record.budget_used, account.spent / account.budget)?;
+        exact("record: start", record.start, self.start)?;
+        exact("record: chosen", record.chosen, self.chosen)?;
+        exact("record: arriving", record.arriving, self.arriving)?;
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let mut open = self.check_drive(end, steps)?;
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));

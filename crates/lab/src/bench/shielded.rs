@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
-use cpss_risk::{RiskModel, RiskSpec};
+use cpss_risk::RiskModel;
 use cpss_shield::{Shield, Situation};
 use serde::Serialize;
 
 use super::{Percentiles, percentiles};
 use crate::arm::{Arm, ShieldSettings};
 use crate::policy::{PolicySource, policy_config};
+use crate::risk::shipped::RiskSource;
 
 /// What a task's episodes take.
 #[derive(Debug, Serialize)]
@@ -43,7 +44,7 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
         preferences: Vec::new(),
     };
     let mut guard = Guard {
-        risk: RiskModel::new(&task, RiskSpec::for_task(id))?,
+        risk: RiskModel::new(&task, RiskSource::default().load(id)?)?,
         shield: Shield::new(Arm::Cpss.shield(&ShieldSettings::shipped(id)?))
             .map_err(|error| anyhow!("{error}"))?,
         scene: Scene::default(),
@@ -166,8 +167,7 @@ impl Guard {
         let step = world.step(Action::Index(decision.executed()), seen)?;
         let begin = Instant::now();
         self.scene.observe(world);
-        let observed = self.risk.realised_cost(&self.scene);
-        self.shield.settle(decision, observed).map_err(|error| anyhow!("{error}"))?;
+        self.shield.settle(decision, decision.cost_executed()).map_err(|error| anyhow!("{error}"))?;
         self.times.push((judging + begin.elapsed()).as_nanos() as u64);
         Ok(step)
     }

@@ -11,7 +11,6 @@
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
-use cpss_risk::RiskSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, Serializer};
@@ -179,7 +178,7 @@ impl Film {
             actions: header.actions,
             decision_time: header.decision_time,
             look_ahead: task
-                .map(|task| look_ahead(&RiskSpec::for_task(task), header.decision_time)),
+                .map(|_| look_ahead(header.decision_time)),
             shield: header.shield,
             road,
             proposal: column(steps, |step| step.proposal),

@@ -12,17 +12,18 @@ use anyhow::{Context, Result, ensure};
 use cpss_learn::events::EventWriter;
 
 use super::calibrate::Account;
+use crate::terminal::note;
 
 /// About as many lines as a log gets, whatever the length of the run.
 const LOG_LINES: u64 = 200;
 
 /// The files of one run.
 #[derive(Clone, Debug)]
-pub struct RunFiles {
+pub(super) struct RunFiles {
     /// The critic, written when all is done.
-    pub critic: PathBuf,
+    pub(super) critic: PathBuf,
     /// The run in progress.
-    pub checkpoint: PathBuf,
+    pub(super) checkpoint: PathBuf,
     log: PathBuf,
     events: PathBuf,
 }
@@ -33,7 +34,7 @@ impl RunFiles {
     /// # Errors
     ///
     /// A name that does not end in `.safetensors`, or a folder that cannot be made.
-    pub fn beside(critic: &Path) -> Result<RunFiles> {
+    pub(super) fn beside(critic: &Path) -> Result<RunFiles> {
         ensure!(
             critic.extension().is_some_and(|extension| extension == "safetensors"),
             "a critic is a .safetensors file, but --out is {}",
@@ -52,7 +53,7 @@ impl RunFiles {
 }
 
 /// Writes the logs and tells how far a run is.
-pub struct Journal {
+pub(super) struct Journal {
     csv: File,
     events: EventWriter<File>,
     every: u64,
@@ -69,7 +70,7 @@ impl Journal {
     /// # Errors
     ///
     /// A file that cannot be written.
-    pub fn open(files: &RunFiles, total: u64) -> Result<Journal> {
+    pub(super) fn open(files: &RunFiles, total: u64) -> Result<Journal> {
         let is_new = !files.checkpoint.exists();
         let mut open = File::options();
         let open = if is_new { open.write(true).create(true).truncate(true) } else { open.append(true).create(true) };
@@ -96,7 +97,7 @@ impl Journal {
     }
 
     /// A round of data is in.
-    pub fn round(&mut self, round: u64, decisions: usize, incidents: usize) {
+    pub(super) fn round(&mut self, round: u64, decisions: usize, incidents: usize) {
         self.say(&format!("round {round}: {decisions} decisions so far, {incidents} incidents in them"));
     }
 
@@ -105,7 +106,7 @@ impl Journal {
     /// # Errors
     ///
     /// A full disk.
-    pub fn update(&mut self, updates: u64, loss: f64) -> Result<()> {
+    pub(super) fn update(&mut self, updates: u64, loss: f64) -> Result<()> {
         let first = *self.first.get_or_insert(updates - 1);
         self.loss = (self.loss.0 + loss, self.loss.1 + 1);
         if !updates.is_multiple_of(self.every) {
@@ -127,7 +128,7 @@ impl Journal {
     /// # Errors
     ///
     /// A full disk.
-    pub fn measured(&mut self, updates: u64, account: &Account) -> Result<()> {
+    pub(super) fn measured(&mut self, updates: u64, account: &Account) -> Result<()> {
         let Account { incidents, return_mean, interventions, start, chosen, arriving, surprise, .. } =
             *account;
         writeln!(
@@ -147,7 +148,7 @@ impl Journal {
     }
 
     /// A shift was tried.
-    pub fn calibrating(&mut self, shift: f32, account: &Account) {
+    pub(super) fn calibrating(&mut self, shift: f32, account: &Account) {
         self.say(&format!("log-odds + {shift}: {}", describe(account)));
     }
 
@@ -156,12 +157,12 @@ impl Journal {
     /// # Errors
     ///
     /// A full disk.
-    pub fn close(self) -> Result<()> {
+    pub(super) fn close(self) -> Result<()> {
         self.csv.sync_all().context("cannot write the log")
     }
 
     fn say(&self, words: &str) {
-        eprintln!("[{:>5.0} s] {words}", self.started.elapsed().as_secs_f64());
+        note!("[{:>5.0} s] {words}", self.started.elapsed().as_secs_f64());
     }
 }
 

@@ -30,6 +30,7 @@ use super::journal::{Journal, RunFiles};
 use super::{load_regimes, look_ahead};
 use crate::keep::keep;
 use crate::policy::policy_task;
+use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
 pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
@@ -154,7 +155,7 @@ pub fn run(options: &Options) -> Result<()> {
             format!("cannot go on from {path}; delete it to start again")
         })?;
         (round, update, critics) = (saved.round, saved.update, saved.rounds);
-        eprintln!("going on from {path}: round {round}, update {update}");
+        note!("going on from {path}: round {round}, update {update}");
     }
     let mut journal = Journal::open(&files, plan.rounds * plan.updates)?;
     let mut experience = Experience::new(FIXED, ITEM);

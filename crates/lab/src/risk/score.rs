@@ -9,12 +9,12 @@ use cpss_highway::TaskId;
 use cpss_risk::card::{Bin, Card};
 use cpss_risk::LearnedRisk;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::calibrate::{Account, reliability};
 use super::collect::{Rule, measure};
-use super::load_regimes;
+use super::{hash, load_regimes};
 use super::shipped::RiskSource;
+use crate::terminal::say;
 
 /// Options of `cpss risk score`.
 #[derive(Debug, Args)]
@@ -90,21 +90,21 @@ pub fn run(options: &Options) -> Result<()> {
         reliability: reliability(&tried),
     };
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&score)?);
+        say!("{}", serde_json::to_string_pretty(&score)?)?;
         return Ok(());
     }
     print_card(&risk, &options.risk.to_string())?;
-    println!();
-    println!(
+    say!("")?;
+    say!(
         "measured on {} episodes from seed {} in {}:",
         options.episodes,
         options.seed,
         options.regimes.join(", ")
-    );
-    println!("  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]");
+    )?;
+    say!("  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]")?;
     for Point { threshold, account } in &score.frontier {
         let [low, high] = account.surprise_ci95;
-        println!(
+        say!(
             "  {threshold:>9}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
             account.incidents,
             account.return_mean,
@@ -113,48 +113,43 @@ pub fn run(options: &Options) -> Result<()> {
             account.chosen,
             account.arriving,
             account.surprise,
-        );
+        )?;
     }
-    print_bins(&score.reliability);
-    Ok(())
+    print_bins(&score.reliability)
 }
 
 /// Prints what a critic says about itself.
 ///
 /// # Errors
 ///
-/// Never, so far.
+/// Standard output that cannot be written.
 pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
     let Card { env, regimes, gamma, resolution, learning, calibration, .. } = risk.card();
     let [low, high] = calibration.surprise_ci95;
-    println!("{name}: the risk of every action in {env}");
-    println!("  learned in    {} (gamma {gamma})", regimes.join(", "));
-    println!(
+    say!("{name}: the risk of every action in {env}")?;
+    say!("  learned in    {} (gamma {gamma})", regimes.join(", "))?;
+    say!(
         "  from          {} rounds of {} decisions and {} updates, seed {}",
         learning.rounds, learning.decisions, learning.updates, learning.seed
-    );
-    println!(
+    )?;
+    say!(
         "  calibrated on {} shielded episodes: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",
         calibration.episodes,
         calibration.incidents,
         calibration.surprise,
         if high <= 0.0 { "" } else { ": NOT conservative" }
-    );
-    println!("  log-odds      {:+}", calibration.shift);
-    println!("  resolution    {resolution}");
-    println!("  parameters    {}", risk.critic().parameters().len());
-    println!("  sha256        {}", hash(risk));
-    print_bins(&risk.card().reliability);
-    Ok(())
+    )?;
+    say!("  log-odds      {:+}", calibration.shift)?;
+    say!("  resolution    {resolution}")?;
+    say!("  parameters    {}", risk.critic().parameters().len())?;
+    say!("  sha256        {}", hash(risk))?;
+    print_bins(&risk.card().reliability)
 }
 
-fn print_bins(bins: &[Bin]) {
-    println!("  reliability: risk foretold      times   predicted  happened");
+fn print_bins(bins: &[Bin]) -> Result<()> {
+    say!("  reliability: risk foretold      times   predicted  happened")?;
     for Bin { from, to, count, predicted, happened } in bins {
-        println!("               {from:>6} to {to:<6}  {count:>8}   {predicted:>9.5}  {happened:.5}");
+        say!("               {from:>6} to {to:<6}  {count:>8}   {predicted:>9.5}  {happened:.5}")?;
     }
-}
-
-fn hash(risk: &LearnedRisk) -> String {
-    Sha256::digest(risk.to_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(())
 }

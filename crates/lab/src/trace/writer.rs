@@ -4,14 +4,14 @@
 //! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
 
 use cpss_highway::{Scene, Task};
-use cpss_risk::{Conflict, Hazard};
+use cpss_risk::{Blame, Hazard, LearnedRisk};
 use cpss_shield::{Certificate, Shield};
 use serde::Serialize;
 
 use super::chain::Chain;
 use super::{
-    CertificateLine, End, Exact, Header, LedgerLine, Road, Rules, Step, Tau, VERSION, poses, round,
-    verdict_words,
+    CertificateLine, End, Exact, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION, poses,
+    round, verdict_words,
 };
 use crate::arm::Arm;
 use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};
@@ -61,7 +61,11 @@ impl TraceWriter {
 }
 
 impl Witness for TraceWriter {
-    fn begin(&mut self, seed: u64, task: &Task, shield: &Shield) {
+    fn asks(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, seed: u64, task: &Task, shield: &Shield, risk: &LearnedRisk) {
         self.text.clear();
         self.chain = Chain::default();
         self.step = None;
@@ -77,6 +81,7 @@ impl Witness for TraceWriter {
             seed,
             actions,
             decision_time,
+            risk: RiskLine::of(risk),
             shield: Rules::from(shield.rules().spec()),
             car,
             lanes,
@@ -86,24 +91,26 @@ impl Witness for TraceWriter {
     }
 
     fn judged(&mut self, judged: &Judged<'_>) {
-        let Judged { situation, decision, tau_cap, scene, conflict } = *judged;
+        let Judged { situation, decision, tau_cap, scene, assessment, blame } = *judged;
         self.step = Some(Step {
             t: decision.step(),
             proposal: decision.proposal(),
             // A policy's values are singles; as such they are shorter, and as exact.
             likes: situation.preferences.iter().map(|liking| *liking as f32).collect(),
+            risks: assessment.risks.iter().copied().map(Exact).collect(),
+            unavoidable: Exact(assessment.unavoidable),
             costs: situation.costs.iter().copied().map(Exact).collect(),
             density: Exact(decision.density()),
             tau: Tau::of(decision, tau_cap),
             verdict: verdict_words(decision.verdict()),
             allowed: decision.allowed(),
             ran: decision.executed(),
-            observed: Exact(f64::NAN),
             charge: Exact(f64::NAN),
+            closeness: Exact(f64::NAN),
             mispredicted: false,
             ledger: LedgerLine(0, Exact(0.0), Exact(0.0), Exact(0.0), Exact(0.0), false),
             reward: 0.0,
-            conflict: conflict.map(conflict_words),
+            conflict: blame.map(blame_words),
             what_if: None,
             scene: poses(scene),
         });
@@ -111,7 +118,7 @@ impl Witness for TraceWriter {
 
     fn settled(&mut self, outcome: &Outcome<'_>) {
         let Some(mut step) = self.step.take() else { return };
-        step.observed = Exact(outcome.observed);
+        step.closeness = Exact(outcome.closeness);
         step.charge = Exact(outcome.settlement.charge);
         step.mispredicted = outcome.settlement.mispredicted;
         step.ledger = LedgerLine::of(outcome.settlement, outcome.ledger);
@@ -127,12 +134,25 @@ impl Witness for TraceWriter {
     }
 }
 
-fn conflict_words(conflict: &Conflict) -> (String, f64, f64) {
-    let hazard = match conflict.hazard {
+impl RiskLine {
+    /// What a trace says about a critic.
+    pub fn of(risk: &LearnedRisk) -> RiskLine {
+        let card = risk.card();
+        RiskLine {
+            sha256: crate::risk::hash(risk),
+            regimes: card.regimes.clone(),
+            gamma: card.gamma,
+            resolution: card.resolution,
+        }
+    }
+}
+
+fn blame_words(blame: &Blame) -> (String, f64, f64) {
+    let hazard = match blame.hazard {
         // As in the scene, where the ego comes first.
         Hazard::Car(place) => format!("car {}", place + 1),
         Hazard::Obstacle(place) => format!("obstacle {place}"),
-        Hazard::Boundary => "boundary".to_owned(),
+        Hazard::Road => "road".to_owned(),
     };
-    (hazard, round(conflict.time, 1e2), round(conflict.clearance, 1e2))
+    (hazard, round(blame.risk, 1e6), round(blame.without, 1e6))
 }
