@@ -4,12 +4,15 @@
 //! file `.lock` and lets go of it when the process ends, however it ends: a killed one blocks nobody.
 //! Its holder's name stands in the file, for whoever comes second.
 //!
-//! **Absent on purpose:** waiting, and removing the file: somebody else may have it open already.
+//! **Invariants:** a folder that somebody has alone is nobody else's; who ends well leaves no file behind.
+//!
+//! **Absent on purpose:** waiting for whoever works there to be done.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
-use std::path::Path;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -18,10 +21,15 @@ use crate::keep::folder;
 /// The file that is locked.
 pub const FILE: &str = ".lock";
 
+/// How often a lock is tried for that somebody is about to let go of.
+const ATTEMPTS: u32 = 10;
+
 /// A folder that is ours until this is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    claim: Claim,
 }
 
 /// With whom a folder may be shared.
@@ -42,38 +50,83 @@ impl Lock {
     pub fn take(place: &Path, claim: Claim, command: &str) -> Result<Lock> {
         folder(place)?;
         let path = place.join(FILE);
-        let mut file = File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .with_context(|| format!("cannot write into the folder {}", place.display()))?;
-        let taken = match claim {
+        let mut attempts = ATTEMPTS;
+        loop {
+            attempts -= 1;
+            let file = File::options().create(true).append(true).open(&path);
+            let mut file =
+                file.with_context(|| format!("cannot write into the folder {}", place.display()))?;
+            match claim.try_on(&file) {
+                Ok(()) => {}
+                // A share that ends has the folder alone for a moment, to see whether it is the last.
+                Err(TryLockError::WouldBlock) if claim == Claim::Shared && attempts > 0 => {
+                    std::thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let holders = fs::read_to_string(&path).unwrap_or_default();
+                    let holder = holders.lines().last().unwrap_or("another process");
+                    bail!(
+                        "the folder {} is in use by {holder}: wait for it, or give another --out",
+                        place.display()
+                    );
+                }
+                // A file system without locks: better unguarded than not at all.
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+                }
+            }
+            // Whoever had it may have removed it after we opened it; then a lock on it keeps nobody out.
+            if !is_at(&file, &path) && attempts > 0 {
+                continue;
+            }
+            // Names are for people: a lock without one is still a lock.
+            if claim == Claim::Alone {
+                let _ = file.set_len(0);
+            }
+            let _ = writeln!(file, "{}", Holder { command });
+            return Ok(Lock { file, path, claim });
+        }
+    }
+}
+
+impl Claim {
+    fn try_on(self, file: &File) -> Result<(), TryLockError> {
+        match self {
             Claim::Alone => file.try_lock(),
             Claim::Shared => file.try_lock_shared(),
-        };
-        match taken {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                let holder = holder.lines().last().unwrap_or("another process");
-                bail!(
-                    "the folder {} is in use by {holder}: wait for it, or give another --out",
-                    place.display()
-                );
-            }
-            // A file system without locks: better unguarded than not at all.
-            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
-            }
         }
-        // Names are for people: a lock without one is still a lock.
-        if claim == Claim::Alone {
-            let _ = file.set_len(0);
-        }
-        let _ = writeln!(file, "{}", Holder { command });
-        Ok(Lock { _file: file })
     }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The last of several shares removes the file: the one who could have it alone.
+        let is_last = match self.claim {
+            Claim::Alone => true,
+            Claim::Shared => self.file.unlock().is_ok() && self.file.try_lock().is_ok(),
+        };
+        if is_last && is_at(&self.file, &self.path) {
+            // Left behind, it is in nobody's way.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether an open file is still the one at a path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity =
+        |found: std::io::Result<fs::Metadata>| found.map(|found| (found.dev(), found.ino()));
+    matches!((identity(file.metadata()), identity(fs::metadata(path))), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Whether an open file is still the one at a path: elsewhere only whether there is one.
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 /// This process, as others may look for it.
@@ -110,5 +163,6 @@ mod tests {
         assert!(take(Claim::Alone, "whole").is_err());
         drop(shares);
         take(Claim::Alone, "whole").unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a lock was left");
     }
 }

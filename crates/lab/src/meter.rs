@@ -1,7 +1,7 @@
 //! How far is the work?
 //!
 //! A [`Meter`] shows it on standard error: as a bar where that is a terminal, and else, in a log or a pipe, as
-//! a line now and then ([`Pace`] says when), so that a job on a cluster does not look dead.
+//! a line now and then (`Pace` says when), so that a job on a cluster does not look dead.
 //!
 //! **Absent on purpose:** any say in what is done. A meter that cannot be shown changes nothing.
 

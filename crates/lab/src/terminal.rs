@@ -1,6 +1,6 @@
 //! How does the command speak, when whoever listens may have left?
 //!
-//! [`say!`] writes a line of results to standard output, [`note!`] a line for the person to standard error;
+//! `say!` writes a line of results to standard output, `note!` a line for the person to standard error;
 //! [`Stdout`] is what `say!` writes to. `println!` and `eprintln!` panic when their stream fails, so the
 //! whole crate is without them: a lint in `lib.rs` sees to that.
 //!
@@ -54,7 +54,7 @@ fn unless_left<T>(written: io::Result<T>, all: T) -> io::Result<T> {
     }
 }
 
-/// What [`say!`] does.
+/// What `say!` does.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn result(words: fmt::Arguments<'_>) -> Result<()> {
         .context("cannot write the results to standard output")
 }
 
-/// What [`note!`] does.
+/// What `note!` does.
 pub fn aside(words: fmt::Arguments<'_>) {
     // Results are what the command is for: it goes on where notes about them cannot be shown.
     let _ = writeln!(io::stderr().lock(), "{words}");

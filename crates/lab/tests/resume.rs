@@ -29,14 +29,11 @@ fn cpss(folder: &Path, arguments: &[&str]) -> (bool, String) {
     (run.status.success(), String::from_utf8(run.stderr).unwrap())
 }
 
-/// Every file below a folder, with its bytes, but for the one that says who works there.
+/// Every file below a folder, with its bytes.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
-        if name == cpss::lock::FILE {
-            continue;
-        }
         if entry.file_type().unwrap().is_dir() {
             for (below, bytes) in contents(&entry.path()) {
                 found.insert(format!("{name}/{below}"), bytes);

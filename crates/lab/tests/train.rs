@@ -150,7 +150,7 @@ fn ctrl_c_saves_a_run_that_can_go_on() {
 #[test]
 fn regression_a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = Place::new();
-    let words = format!("{MERGE} --steps 30000");
+    let words = format!("{MERGE} --steps 80000");
     place.train_well(&format!("{words} --out whole.safetensors"));
     let cut = format!("train {words} --out cut.safetensors --checkpoint-every 0.05");
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cpss"))

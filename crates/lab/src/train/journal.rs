@@ -3,7 +3,7 @@
 //! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
 //! TensorBoard's events, and moves the progress bar.
 //!
-//! **Invariants:** a file appears whole or not at all ([`keep`](crate::keep::keep)), but for the logs, which
+//! **Invariants:** a file appears whole or not at all ([`keep`]), but for the logs, which
 //! are on the disk line by line, so that a run that is killed leaves them; the lines of the log stand
 //! at fixed steps, so a run that was stopped or killed and resumed has the log of one that was not.
 
