@@ -4,7 +4,8 @@ The shield knows actions by their index in a list. :class:`Discrete` is that lis
 candidates around a proposed point, of which the first is the proposal and the last the one that runs when
 nothing is known. Start at :func:`actions_of`.
 
-Invariant: an action that is not in its space is a ``ValueError`` here, before anything has run.
+Invariant: an action that is not in its space is a ``ValueError`` here, before anything has run; it is never clipped in
+silence, and what was judged is what runs.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Box:
         low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
         radius = high - low if radius is None else np.broadcast_to(np.asarray(radius, np.float64), low.shape).copy()
         self.box = low, high, radius
+        # A learner that scales its actions to the box may overshoot a bound by the last bits of its precision.
+        self._slack = 4 * float(np.spacing(np.ones((), space.dtype))) * np.maximum(np.abs(low), np.abs(high))
         if last_resort is None:
             last_resort = (low + high) / 2 if task is None else task.last_resort_point
         self.last_resort = np.asarray(last_resort, np.float64).ravel()
@@ -88,7 +91,11 @@ class Box:
             raise ValueError(f"the action has the shape {point.shape}, but has to have {self.space.shape}")
         if not np.isfinite(point).all():
             raise ValueError(f"the action is {action!r}, but has to be finite")
-        return point.astype(np.float64).ravel()
+        proposal = point.astype(np.float64).ravel()
+        low, high, _ = self.box
+        if not ((low - self._slack <= proposal) & (proposal <= high + self._slack)).all():
+            raise ValueError(f"the action is {action!r}, but has to be in {self.space}: clip it first, if that is what you mean")
+        return proposal
 
     def candidates(self, proposal: np.ndarray) -> np.ndarray:
         low, high, radius = self.box

@@ -194,6 +194,11 @@ impl Guard {
         let Row { scene, shield, pending, .. } = row;
         let Some(shield) = shield else { return Err("no shield".to_owned()) };
         let dimension = self.dimension;
+        // A learner's rounding may overshoot a bound by its last bits; anything beyond that is a mistake.
+        let bound = 1.0 + 4.0 * f32::EPSILON;
+        if let Some(value) = proposal.iter().find(|value| !(value.abs() <= bound)) {
+            return Err(format!("the action holds {value}, but has to be from -1 to 1"));
+        }
         let wide: Vec<f64> = proposal.iter().map(|value| f64::from(*value)).collect();
         let around = Neighbourhood {
             proposal: &wide,
