@@ -94,6 +94,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     in); ``unusable-observation: ...``, if the observed cost was no number from 0 (then 1 is charged); ``observed-above-1:
     ...`` (then that is charged). Of each kind of trouble there is one warning, the first time.
 
+    A copy or a pickled one goes on with the episode and its ledger, if the environment and your functions can be copied or
+    pickled. Plain ``pickle`` takes functions that a module has by name; for others there is ``cloudpickle``.
+
     Your functions are given copies of the observation, and may change them. A predicted cost that is NaN, masked,
     negative, infinite or above 1 makes its action inadmissible.
 
@@ -239,12 +242,13 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         return self._shield.certificate()
 
     def __getstate__(self) -> dict:
-        # A ledger is not written down: a copy that travels starts with a reset.
-        return {**self.__dict__, "_shield": None, "_needs_reset": True}
+        # What was settled so far, from which the same ledger is made again: the episode goes on where it was.
+        return {**self.__dict__, "_shield": self._shield.state()}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self._shield = _native.Shield(self._settings)
+        self._shield.restore(state["_shield"])
 
     def __deepcopy__(self, memo: dict) -> ShieldWrapper:
         """A branch of the episode, with its own ledger."""

@@ -6,11 +6,13 @@ episode ends is one of Gymnasium's three modes. With ``shield=`` every environme
 own, judged and charged natively.
 
 Start at :func:`make_vec`. Invariants: an array that was returned is never written again; results do not
-depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged.
+depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged; a copy, a pickled batch,
+and one that came along through a ``fork`` go on where it was, to the last bit.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any
 
@@ -95,8 +97,11 @@ class DrivingVectorEnv(VectorEnv):
         self._action_count = native.actions
         settings = batch_settings(native, self.single_action_space, shield)
         self.is_shielded = settings is not None
-        threads = num_threads or os.cpu_count() or 1
-        self._batch = _native.Batch(native, num_envs, self.autoreset_mode.value, threads, settings)
+        self._threads = num_threads or os.cpu_count() or 1
+        self._settings = settings
+        # As text: the dictionary may be changed later, and the batch is what it was made as.
+        self._config = config_json(self.config)
+        self._batch = self._another_batch()
         self._has_begun = False
         self._last: np.ndarray | None = None
 
@@ -261,6 +266,39 @@ class DrivingVectorEnv(VectorEnv):
     def _check_open(self) -> None:
         if self.closed:
             raise gym.error.ClosedEnvironmentError("the environments were closed: make others")
+        if os.getpid() != self._process:
+            # A fork takes the worlds along but not the threads, and a step would wait for these for ever.
+            parents, self._batch = self._batch, self._another_batch()
+            self._batch.adopt(parents)
+            parents.abandon()
+
+    def _another_batch(self) -> _native.Batch:
+        """A batch of this kind, with threads of this process."""
+        self._process = os.getpid()
+        task = _native.Task(self.task_id, self._config)
+        return _native.Batch(task, self.num_envs, self.autoreset_mode.value, self._threads, self._settings)
+
+    def __getstate__(self) -> dict:
+        self._check_open()
+        return {**self.__dict__, "_batch": self._batch.state() if self._has_begun else None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._batch = self._another_batch()
+        if state["_batch"] is not None:
+            self._batch.restore(*state["_batch"])
+
+    def __deepcopy__(self, memo: dict) -> DrivingVectorEnv:
+        """A branch of every episode: quick, since the worlds are copied and not played again."""
+        self._check_open()
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            if name != "_batch":
+                setattr(twin, name, copy.deepcopy(value, memo))
+        twin._batch = twin._another_batch()
+        twin._batch.adopt(self._batch)
+        return twin
 
 
 def told_of_none() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
