@@ -327,43 +327,6 @@ def test_preferences_choose_among_what_is_admissible():
         assert env.step(0)[4]["shield"]["executed_action"] == wanted
 
 
-def test_wrong_arguments_are_named():
-    env = gym.make("CartPole-v1")
-    free = lambda env, obs: [0.0, 0.0]  # noqa: E731
-    for arguments, word in [
-        ({}, "cost='driving' is for"),
-        ({"cost": "walking"}, "'walking'"),
-        ({"cost": free}, "`budget` is missing"),
-        ({"cost": free, "budget": 1.0}, "`horizon` is missing"),
-        ({"cost": free, "budget": -1.0, "horizon": 5}, "`budget` is out of range: -1"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "mode": "off"}, "\"off\""),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "fallback": "any"}, "\"any\""),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "tau_cap": 1.0}, "tau_cap"),
-        ({"cost": free, "budget": "much", "horizon": 5}, "`budget` is 'much', but has to be a number"),
-        ({"cost": free, "budget": 1.0, "horizon": -5}, "`horizon` is -5, but has to be a whole number"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "smoothing": [1]}, "`smoothing` is"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "gain": 3}, "`gain` is 3"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "gain": "loud"}, "\"loud\""),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "bugdet": 1.0}, "`bugdet`"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "context": 3}, "`context`"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "preferences": 3}, "`preferences`"),
-        ({"cost": free, "budget": 1.0, "horizon": 5, "last_resort": 2}, "has to be from 0 to 1"),
-    ]:
-        with pytest.raises(ValueError, match=word):
-            cpss.ShieldWrapper(env, **arguments)
-    with pytest.raises(ValueError, match="bounded"):
-        box = gym.spaces.Box(-np.inf, np.inf, (1,))
-        cpss.ShieldWrapper(gym.wrappers.TransformAction(gym.make("Pendulum-v1"), lambda a: a, box), 1.0, 5, cost=free)
-    wrapped = cartpole()
-    with pytest.raises(gym.error.ResetNeeded):
-        wrapped.step(0)
-    wrapped.reset(seed=0)
-    for action in (2, -1, 0.5, None):
-        with pytest.raises(ValueError, match="action"):
-            wrapped.step(action)
-    assert wrapped.certificate()["steps"] == 0
-
-
 def test_actions_that_do_not_start_at_zero():
     class Shifted(gym.Env):
         observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(3, start=-1)

@@ -15,7 +15,7 @@ decision is settled exactly once, the last of an episode included; the ledger is
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -133,6 +133,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         radius: Any = None,
         **settings: Any,
     ) -> None:
+        check_single(env)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
             preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, **settings,
@@ -147,8 +148,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
-        given = {"budget": budget, "horizon": horizon, "fallback": fallback, "mode": mode}
-        settings.update({name: value for name, value in given.items() if value is not None})
+        given = {"budget": budget, "horizon": horizon, "fallback": fallback}
+        settings.update({name: value for name, value in given.items() if value is not None}, mode=mode)
         for name in ("budget", "horizon"):
             if name not in settings:
                 raise ValueError(f"`{name}` is missing: only cost='driving' has one of its own")
@@ -309,10 +310,32 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
 
 
+def check_single(env: Any) -> None:
+    """Whether this is one environment, and has no shield yet.
+
+    Raises:
+        ValueError: if not; it says what to do instead.
+    """
+    if isinstance(env, gym.vector.VectorEnv) or (not isinstance(env, gym.Env) and hasattr(env, "num_envs")):
+        raise ValueError(
+            f"{type(env).__name__} is many environments, and a ShieldWrapper goes around one: driving tasks have their shields in "
+            "cpss.make_vec(id, num_envs, shield=True); of others, wrap each: SyncVectorEnv([lambda: cpss.ShieldWrapper(...)] * num_envs)"
+        )
+    if not isinstance(env, gym.Env):
+        raise ValueError(f"`env` is {env!r}, but has to be a Gymnasium environment: gym.make(...)")
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, ShieldWrapper):
+            # The outer one would report, and charge, an action that the inner one did not let run.
+            raise ValueError("there is a shield in this environment already: of two costs, give one shield the greater as its `cost`")
+        env = env.env
+
+
 def batch_settings(task: _native.Task, space: spaces.Space, shield: bool | dict | None) -> dict[str, Any] | None:
     """The settings of a batch's shields, with what is asked for in place of the task's own."""
     if shield is None or shield is False:
         return None
+    if shield is not True and not isinstance(shield, Mapping):
+        raise ValueError(f"`shield` is {shield!r}, but has to be True, or a dictionary of what differs from cpss.shield_settings(...)")
     asked = {} if shield is True else dict(shield)
     last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
     count = asked.pop("candidates", CANDIDATES)

@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cpss import _native
-from cpss.envs import DrivingEnv, checked_seed, config_json, short_id, spaces_of, window
+from cpss.envs import DrivingEnv, checked_seed, config_json, config_of, short_id, spaces_of, whole, window
 from cpss.shield import batch_settings
 
 #: The words for the codes that the native side reports.
@@ -77,16 +77,15 @@ class DrivingVectorEnv(VectorEnv):
         shield: bool | dict | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"`num_envs` is {num_envs}, but has to be at least 1")
+        num_envs = whole("num_envs", num_envs, 1)
         if render_mode not in (None, *DrivingEnv.metadata["render_modes"]):
             raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
-        if num_threads is not None and num_threads < 1:
-            raise ValueError(f"`num_threads` is {num_threads}, but has to be at least 1")
+        if num_threads is not None:
+            num_threads = whole("num_threads", num_threads, 1)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**DrivingEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.task_id = short_id(task)
-        self.config = dict(config or {})
+        self.config = config_of(config)
         self.num_envs = num_envs
         self.render_mode = render_mode
         native = _native.Task(self.task_id, config_json(self.config))
@@ -242,11 +241,12 @@ class DrivingVectorEnv(VectorEnv):
             if self._has_begun:
                 return [None] * self.num_envs
             seed = int(self.np_random.integers(2**62))
-        if isinstance(seed, (int, np.integer)):
-            return [checked_seed(int(seed) + i) for i in range(self.num_envs)]
+        if not isinstance(seed, (list, tuple, np.ndarray)):
+            first = checked_seed(seed)
+            return [checked_seed(first + i) for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise ValueError(f"`seed` has {len(seed)} entries, but there are {self.num_envs} environments")
-        return [None if one is None else checked_seed(int(one)) for one in seed]
+        return [None if one is None else checked_seed(one) for one in seed]
 
     def _reset_mask(self, options) -> np.ndarray | None:
         mask = (options or {}).get("reset_mask")

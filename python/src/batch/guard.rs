@@ -179,6 +179,12 @@ impl Guard {
                 return Err(format!("`preferences` has {len} entries, but {wanted} are needed"));
             }
         };
+        if proposal >= costs.len() {
+            return Err(format!(
+                "the action has to be from 0 to {}",
+                costs.len().saturating_sub(1)
+            ));
+        }
         let situation = Situation { proposal, costs, preferences, density: *density };
         let judged = shield.judge(&situation).map_err(|error| error.to_string())?;
         let executed = judged.decision.executed() as i64;
