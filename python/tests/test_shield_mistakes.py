@@ -187,8 +187,25 @@ def test_regression_an_account_that_is_never_charged_is_told_of_once():
             env.step(0)
 
 
-@pytest.mark.parametrize("costs", [np.array([1j, 0.0]), [1j, 0.0]])
-def test_regression_complex_costs_do_not_lose_their_other_half(costs):
+@pytest.mark.parametrize(
+    "costs",
+    [np.array([1j, 0.0]), [1j, 0.0], ["0.0", "0.0"], np.zeros(2, "timedelta64[s]"), np.zeros(2, [("cost", float)]), {0: 0.0, 1: 0.0}],
+)
+def test_regression_what_are_no_real_numbers_are_no_costs(costs):
+    """NumPy takes half of a complex number, and reads texts."""
     env = shielded(lambda env, obs: costs)
-    with pytest.warns(RuntimeWarning):
+    with pytest.warns(RuntimeWarning, match="TypeError"):
         assert env.step(0)[4]["shield"]["verdict"] == "infeasible"
+
+
+def test_regression_an_error_that_cannot_be_shown_is_a_refusal_too():
+    class Unspeakable(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def broken(*_):
+        raise Unspeakable
+
+    with pytest.warns(RuntimeWarning, match="Unspeakable"):
+        shield = shielded(broken, context=broken, observed=broken).step(0)[4]["shield"]
+    assert (shield["verdict"], shield["executed_action"], shield["remaining"]) == ("infeasible", 1, 4.0)

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import warnings
 
-#: What each kind of trouble leads to.
+#: Whom each kind of trouble is of.
+WHOSE = {
+    "cost": "`cost`",
+    "context": "`context`",
+    "preferences": "`preferences`",
+    "observed": '`observed`, or the environment\'s `info["cost"]`',
+    "scale": '`observed`, or the environment\'s `info["cost"]`',
+}
+#: What it leads to.
 MEANING = {
     "cost": "no action is admissible where a cost cannot be used, and where none can, `last_resort` runs",
     "context": "only actions of cost 0 are admissible then",
@@ -36,7 +44,7 @@ class Notices:
         """Something could not be used; said once of each kind."""
         for kind, words in problems.items():
             if words and kind in MEANING:
-                self._warn(kind, f"the shield's `{kind}`: {words} ({MEANING[kind]}). {ONCE}")
+                self._warn(kind, f"the shield's {WHOSE[kind]}: {words} ({MEANING[kind]}). {ONCE}")
 
     def step(self, predicted: float, charge: float, is_last: bool) -> None:
         """A step was charged. An account in which nothing is ever spent protects nobody."""

@@ -82,9 +82,11 @@ def numbers_of(found: Any, count: int, what: str, is_row: bool = False) -> np.nd
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         # A mask says that the number under it is none, and `np.array` would bring it to light.
         found = np.ma.array(found, dtype=np.float64).filled(np.nan)
-    if np.iscomplexobj(found):
-        raise TypeError(f"{what} have to be real numbers, not {found!r}")
-    numbers = np.array(found, dtype=np.float64)
+    plain = np.asarray(found)
+    # NumPy would make numbers of texts, times and records as well, and of complex ones half.
+    if plain.dtype.kind not in "biufO":
+        raise TypeError(f"could not convert {plain.dtype}: {what} have to be real numbers")
+    numbers = np.array(plain, dtype=np.float64)
     if is_row:
         numbers = numbers.ravel()
     if numbers.shape != (count,):
@@ -98,7 +100,11 @@ def is_usable(number: float) -> bool:
 
 
 def in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        # It is the user's class, and may fail at this too.
+        return type(error).__name__
 
 
 def reasons(refusal: str, problems: list[str]) -> str:
