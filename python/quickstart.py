@@ -48,7 +48,8 @@ else:
     policy = cpss.load_policy("merge-v0", seed=0)
     results = {}
     for name in ("cpss/merge-v0", "merge-v0"):
-        env = cpss.ShieldWrapper(gym.make(name, config=policy.config, disable_env_checker=True))
+        # By its spec and not by its name alone, to which Gymnasium would advise a later version: `v0` is meant.
+        env = cpss.ShieldWrapper(gym.make(gym.spec(name), config=policy.config, disable_env_checker=True))
         begin = time.perf_counter()
         results[name] = drive(env, policy, range(10))
         print(f"   {name:14} return {results[name][1]:.6f} in {time.perf_counter() - begin:.2f} s")

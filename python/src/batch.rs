@@ -9,13 +9,16 @@
 //! nowhere else; results do not depend on the number of threads.
 
 mod guard;
+mod report;
 mod row;
+mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cpss_highway::batch::{Actions, Buffers};
 use cpss_highway::{Autoreset, Moment};
 use cpss_risk::{RiskModel, RiskSpec};
+use cpss_shield::Rules;
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArrayDyn,
 };
@@ -26,9 +29,11 @@ use crate::settings::spec_of;
 use crate::shield::certificate;
 use crate::task::Task;
 use crate::value_error;
-use crate::world::observed_cost;
+use crate::world::{Taken, observed_cost};
 use guard::{Guard, Proposals};
-use row::{Report, Row};
+use report::{Report, Reports};
+use row::Row;
+use state::RowState;
 
 /// Many worlds of one task.
 #[pyclass(module = "cpss._native")]
@@ -38,6 +43,7 @@ pub(crate) struct Batch {
     risk: RiskModel,
     rows: Vec<Mutex<Row>>,
     guard: Option<Guard>,
+    rules: Option<Rules>,
     /// Why nothing runs any more: a step that no ledger knows of. Only a reset of all makes it good.
     broken: Option<String>,
 }
@@ -48,15 +54,6 @@ type Outcome<'py> =
     (PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, bool>, PyReadwriteArray1<'py, bool>);
 type Told<'py> =
     (PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, f64>, PyReadwriteArray1<'py, bool>);
-
-/// What a shield did: proposed and executed actions, verdicts, reasons, and a row of numbers each.
-type Reports<'py> = (
-    Bound<'py, PyAny>,
-    Bound<'py, PyAny>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray2<f64>>,
-);
 
 #[pymethods]
 impl Batch {
@@ -89,12 +86,12 @@ impl Batch {
             Some(settings) => {
                 let settings = settings.copy()?;
                 let guard = Guard::new(&task, &risk, &settings, threads.clamp(1, count.max(1)))?;
-                let rules = cpss_shield::Rules::new(spec_of(&settings)?).map_err(value_error)?;
+                let rules = Rules::new(spec_of(&settings)?).map_err(value_error)?;
                 (Some(guard), Some(rules))
             }
         };
         let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, rules))).collect();
-        Ok(Batch { batch, autoreset, risk, rows, guard, broken: None })
+        Ok(Batch { batch, autoreset, risk, rows, guard, rules, broken: None })
     }
 
     /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
@@ -118,7 +115,7 @@ impl Batch {
             .map_err(value_error)?;
         for ((row, world), seed) in self.rows.iter().zip(self.batch.worlds()).zip(&seeds) {
             if seed.is_some() {
-                lock(row).begin(world, &self.risk);
+                lock(row).begin(world, &self.risk, seed.and_then(|(seed,)| seed));
             }
         }
         if seeds.iter().all(Option::is_some) {
@@ -182,28 +179,7 @@ impl Batch {
         let pick =
             |row: &Row| if closing { row.closing_report.clone() } else { row.report.clone() };
         let reports: Vec<Report> = self.rows.iter().map(|row| pick(&lock(row))).collect();
-        let numbers: Vec<f64> = reports.iter().flat_map(|report| report.numbers).collect();
-        let verdicts = PyArray1::from_iter(py, reports.iter().map(|report| report.verdict));
-        let reasons = PyArray1::from_iter(py, reports.iter().map(|report| report.reason));
-        let (proposed, executed) = match dimension {
-            None => (
-                PyArray1::from_iter(py, reports.iter().map(|report| report.proposed)).into_any(),
-                PyArray1::from_iter(py, reports.iter().map(|report| report.executed)).into_any(),
-            ),
-            Some(dimension) => {
-                let shape = [reports.len(), dimension];
-                let points = |of: fn(&Report) -> &Vec<f32>| {
-                    let points = reports.iter().flat_map(|report| of(report).clone());
-                    PyArray1::from_iter(py, points).reshape(shape)
-                };
-                (
-                    points(|r| &r.proposed_point)?.into_any(),
-                    points(|r| &r.executed_point)?.into_any(),
-                )
-            }
-        };
-        let numbers = PyArray1::from_vec(py, numbers).reshape([reports.len(), 6])?;
-        Ok((proposed, executed, verdicts, reasons, numbers))
+        report::arrays(py, &reports, dimension)
     }
 
     /// Which actions the shields would let through now, row after row; at least one each.
@@ -222,7 +198,7 @@ impl Batch {
     fn certificates<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let accounts = self.rows.iter().filter_map(|row| {
             let row = lock(row);
-            row.shield.as_ref().map(|shield| certificate(py, shield))
+            row.shield.as_ref().map(|account| certificate(py, account.shield()))
         });
         accounts.collect()
     }
@@ -230,6 +206,50 @@ impl Batch {
     /// Which worlds have ended and wait for a reset.
     fn ended<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_slice(py, self.batch.ended())
+    }
+
+    /// What is needed to make the same worlds again, and why nothing runs any more, if so.
+    fn state(&self) -> (Vec<RowState>, Option<String>) {
+        let rows = self.rows.iter().zip(self.batch.ended());
+        let rows = rows.map(|(row, ended)| state::write(&lock(row), *ended));
+        (rows.collect(), self.broken.clone())
+    }
+
+    /// Makes the worlds of a [`Batch::state`]: they are played again up to where they were.
+    fn restore(
+        &mut self,
+        py: Python<'_>,
+        rows: Vec<RowState>,
+        broken: Option<String>,
+    ) -> PyResult<()> {
+        self.expect(rows.len())?;
+        let (worlds, rules) = (self.batch.worlds(), self.rules);
+        let made = py.detach(|| {
+            let rows = rows.into_iter().zip(worlds);
+            let made = rows.map(|(row, world)| state::read(row, world.clone(), rules));
+            made.collect::<Result<Vec<_>, String>>()
+        });
+        for (place, (row, world, ended)) in made.map_err(value_error)?.into_iter().enumerate() {
+            self.put(place, row, world, ended);
+        }
+        self.broken = broken;
+        Ok(())
+    }
+
+    /// Becomes a copy of another batch of the same task, with threads of its own.
+    fn adopt(&mut self, other: PyRef<'_, Batch>) -> PyResult<()> {
+        self.expect(other.rows.len())?;
+        for (place, row) in other.rows.iter().enumerate() {
+            let (world, ended) = (other.batch.worlds()[place].clone(), other.batch.ended()[place]);
+            self.put(place, lock(row).clone(), world, ended);
+        }
+        self.broken.clone_from(&other.broken);
+        Ok(())
+    }
+
+    /// Never drops this batch: in a process that was forked, its threads are not there to be stopped.
+    fn abandon(slf: Py<Batch>) {
+        std::mem::forget(slf);
     }
 
     /// One of the worlds, as text.
@@ -283,7 +303,7 @@ impl Batch {
             truncated: truncated.as_slice_mut()?,
             final_observations: finals.as_slice_mut()?,
         };
-        let Batch { batch, autoreset, risk, rows, guard, broken } = self;
+        let Batch { batch, autoreset, risk, rows, guard, broken, .. } = self;
         let unsettled = Mutex::new(None);
         py.detach(|| -> Result<(), String> {
             let skips_ended = *autoreset == Autoreset::NextStep;
@@ -304,11 +324,12 @@ impl Batch {
                 .step_before(actions, out, |place, world, moment| {
                     let mut row = lock(&rows[place]);
                     match moment {
-                        Moment::Began => row.begin(world, risk),
+                        Moment::Began => row.begin(world, risk, None),
                         Moment::Stepped(step) => {
                             row.scene.observe(world);
                             let cost = observed_cost(risk, world, &row.scene, &step);
-                            if let Err(error) = row.settle(world, cost) {
+                            let action = Taken::at(&actions, place, rows.len());
+                            if let Err(error) = row.settle(world, action, cost) {
                                 let why =
                                     format!("environment {place}: {error}; reset all of them");
                                 unsettled
@@ -331,6 +352,19 @@ impl Batch {
             Autoreset::SameStep => self.tell(&mut closing, |row| row.closing),
             _ => Ok(()),
         }
+    }
+
+    /// Whether there are as many rows as here.
+    fn expect(&self, rows: usize) -> PyResult<()> {
+        if rows == self.rows.len() {
+            return Ok(());
+        }
+        Err(value_error(format!("{rows} worlds cannot be those of a batch of {}", self.rows.len())))
+    }
+
+    fn put(&mut self, place: usize, row: Row, world: cpss_highway::World, ended: bool) {
+        self.batch.put(place, world, ended);
+        self.rows[place] = Mutex::new(row);
     }
 
     fn tell(&self, told: &mut Told<'_>, of: impl Fn(&Row) -> row::Told) -> PyResult<()> {

@@ -14,6 +14,7 @@
 
 use pyo3::prelude::*;
 
+mod account;
 mod batch;
 mod driving;
 mod picture;

@@ -3,12 +3,13 @@
 //! [`Shield`] judges and settles; a [`Decision`] is what it answers. The arithmetic is
 //! `cpss_shield`'s, to the last bit.
 
-use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
-use cpss_shield::{Reason, Situation, Verdict};
+use cpss_shield::candidates::{Neighbourhood, sample};
+use cpss_shield::{Reason, Rules, Situation, Verdict};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::account::{Account, Judged, Past};
 use crate::settings::spec_of;
 use crate::value_error;
 
@@ -16,14 +17,14 @@ use crate::value_error;
 #[pyclass(module = "cpss._native")]
 #[derive(Clone)]
 pub(crate) struct Shield {
-    inner: cpss_shield::Shield,
+    inner: Account,
 }
 
 /// One judged proposal.
 #[pyclass(frozen, module = "cpss._native")]
 #[derive(Clone, Copy)]
 pub(crate) struct Decision {
-    inner: cpss_shield::Decision,
+    inner: Judged,
 }
 
 /// What a settlement says: charge, remaining, envelope, excess, and whether the envelope holds.
@@ -34,8 +35,8 @@ impl Shield {
     /// Checks the settings, a dictionary (see `settings`), and opens a ledger.
     #[new]
     fn new(settings: &Bound<'_, PyDict>) -> PyResult<Shield> {
-        let inner = cpss_shield::Shield::new(spec_of(settings)?).map_err(value_error)?;
-        Ok(Shield { inner })
+        let rules = Rules::new(spec_of(settings)?).map_err(value_error)?;
+        Ok(Shield { inner: Account::open(rules) })
     }
 
     /// Judges a proposal; changes nothing.
@@ -74,18 +75,9 @@ impl Shield {
             low: low.as_slice()?,
             high: high.as_slice()?,
         };
-        let costs = costs.as_slice()?;
-        let mut liking = vec![0.0; costs.len()];
-        let inner = judge_nearest(
-            &self.inner,
-            &around,
-            candidates.as_slice()?,
-            costs,
-            density,
-            &mut liking,
-        )
-        .map_err(value_error)?;
-        Ok(Decision { inner })
+        let (candidates, costs) = (candidates.as_slice()?, costs.as_slice()?);
+        let inner = self.inner.judge_nearest(&around, candidates, costs, density);
+        Ok(Decision { inner: inner.map_err(value_error)? })
     }
 
     /// Charges what the executed action was observed to cost.
@@ -102,24 +94,36 @@ impl Shield {
 
     /// The account so far.
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        certificate(py, &self.inner)
+        certificate(py, self.inner.shield())
     }
 
     /// The budget left.
     #[getter]
     fn remaining(&self) -> f64 {
-        self.inner.ledger().remaining()
+        self.inner.shield().ledger().remaining()
     }
 
     /// The anytime envelope.
     #[getter]
     fn envelope(&self) -> f64 {
-        self.inner.ledger().envelope()
+        self.inner.shield().ledger().envelope()
     }
 
     /// A copy with its own ledger.
     fn copy(&self) -> Shield {
         self.clone()
+    }
+
+    /// What was settled since the ledger was opened.
+    fn state(&self) -> Vec<Past> {
+        self.inner.past().to_vec()
+    }
+
+    /// Makes the ledger of a [`Shield::state`].
+    fn restore(&mut self, past: Vec<Past>) -> PyResult<()> {
+        let rules = *self.inner.shield().rules();
+        self.inner = Account::of(rules, &past).map_err(value_error)?;
+        Ok(())
     }
 }
 
@@ -128,36 +132,36 @@ impl Decision {
     /// The action to run.
     #[getter]
     fn executed(&self) -> usize {
-        self.inner.executed()
+        self.inner.decision.executed()
     }
 
     /// The action that the verdict calls for, even in shadow mode.
     #[getter]
     fn allowed(&self) -> usize {
-        self.inner.allowed()
+        self.inner.decision.allowed()
     }
 
     /// `admit`, `replace` or `infeasible`.
     #[getter]
     fn verdict(&self) -> &'static str {
-        VERDICTS[usize::from(verdict_code(self.inner.verdict()))]
+        VERDICTS[usize::from(verdict_code(self.inner.decision.verdict()))]
     }
 
     /// Why the proposal was refused; empty if it was not.
     #[getter]
     fn reason(&self) -> &'static str {
-        REASONS[usize::from(reason_code(self.inner.verdict()))]
+        REASONS[usize::from(reason_code(self.inner.decision.verdict()))]
     }
 
     /// Predicted costs of proposal and executed action, threshold, gain.
     #[getter]
     fn numbers(&self) -> (f64, f64, f64, f64) {
-        let decision = &self.inner;
+        let decision = &self.inner.decision;
         (decision.cost_proposed(), decision.cost_executed(), decision.threshold(), decision.gain())
     }
 
     fn __str__(&self) -> String {
-        self.inner.to_string()
+        self.inner.decision.to_string()
     }
 }
 

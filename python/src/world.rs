@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Step};
 use cpss_risk::{RiskModel, RiskSpec};
@@ -35,13 +36,24 @@ pub(crate) struct World {
 
 /// An action that was taken.
 #[derive(Clone)]
-enum Taken {
+pub(crate) enum Taken {
     Index(usize),
     Point(Vec<f32>),
 }
 
 impl Taken {
-    fn action(&self) -> Action<'_> {
+    /// The action of one world of a batch of `count`.
+    pub(crate) fn at(actions: &Actions<'_>, place: usize, count: usize) -> Taken {
+        match actions {
+            Actions::Indices(indices) => Taken::Index(indices[place]),
+            Actions::Points(points) => {
+                let dimension = points.len() / count.max(1);
+                Taken::Point(points[place * dimension..][..dimension].to_vec())
+            }
+        }
+    }
+
+    pub(crate) fn action(&self) -> Action<'_> {
         match self {
             Taken::Index(index) => Action::Index(*index),
             Taken::Point(point) => Action::Point(point),

@@ -153,6 +153,13 @@ impl Batch {
         &mut self.worlds
     }
 
+    /// Puts a world of the same task in the place of another, and says whether its episode has ended
+    /// and waits for a reset: how a batch that was written down is made again.
+    pub fn put(&mut self, place: usize, world: World, ended: bool) {
+        self.worlds[place] = world;
+        self.ended[place] = ended;
+    }
+
     /// The worlds whose episode has ended and waits for a reset.
     pub fn ended(&self) -> &[bool] {
         &self.ended

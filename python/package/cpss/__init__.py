@@ -2,9 +2,8 @@
 
 Three things to start with:
 
->>> import gymnasium as gym
 >>> import cpss
->>> env = gym.make("cpss/merge-v0")                # highway-env's episodes, seed for seed
+>>> env = cpss.make("merge-v0")                    # highway-env's episodes, seed for seed
 >>> env = cpss.ShieldWrapper(env)                  # lets an action run only if its risk fits a budget
 >>> observation, info = env.reset(seed=7)
 >>> observation, reward, terminated, truncated, info = env.step(3)
@@ -20,7 +19,7 @@ Where to read on: ``python/README.md`` in the repository.
 """
 
 from cpss._native import __version__
-from cpss.envs import DrivingEnv, policy_config, register_environments, task_ids
+from cpss.envs import DrivingEnv, make, policy_config, register_environments, task_ids
 from cpss.policy import Policy, load_policy
 from cpss.shield import ShieldWrapper, shield_settings
 from cpss.sweep import sweep
@@ -34,6 +33,7 @@ __all__ = [
     "__version__",
     "from_sb3",
     "load_policy",
+    "make",
     "make_vec",
     "policy_config",
     "register_environments",

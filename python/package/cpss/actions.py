@@ -4,7 +4,8 @@ The shield knows actions by their index in a list. :class:`Discrete` is that lis
 candidates around a proposed point, of which the first is the proposal and the last the one that runs when
 nothing is known. Start at :func:`actions_of`.
 
-Invariant: an action that is not in its space is a ``ValueError`` here, before anything has run.
+Invariant: an action that is not in its space is a ``ValueError`` here, before anything has run; it is never clipped in
+silence, and what was judged is what runs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cpss import _native
-from cpss.envs import as_index
+from cpss.envs import as_index, whole
 
 #: How many candidates a continuous action is compared with, the last resort among them.
 CANDIDATES = 32
@@ -27,7 +28,9 @@ def actions_of(space, last_resort, candidates, radius, task, settings) -> Discre
         return Discrete(space, last_resort, task, settings)
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return Box(space, last_resort, candidates, radius, task, settings)
-    raise ValueError(f"actions have to be Discrete, or a Box of floats, but are {space}")
+    raise ValueError(
+        f"actions have to be Discrete, or a Box of floats, but are {space}: put a wrapper into the shield that makes them so (gym.wrappers.TransformAction)"
+    )
 
 
 class Discrete:
@@ -65,15 +68,22 @@ class Box:
     def __init__(self, space: spaces.Box, last_resort, count: int, radius, task, settings: dict) -> None:
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ValueError(f"the box of actions has to be bounded, but is {space}")
-        if count < 2:
-            raise ValueError(f"`candidates` is {count}, but has to be at least 2: the proposal and the last resort")
-        self.space, self.count = space, count
+        # At least the proposal and the last resort.
+        self.space, self.count = space, whole("candidates", count, 2)
         low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
-        radius = high - low if radius is None else np.broadcast_to(np.asarray(radius, np.float64), low.shape).copy()
+        try:
+            radius = high - low if radius is None else np.broadcast_to(np.asarray(radius, np.float64), low.shape).copy()
+        except (TypeError, ValueError):
+            raise ValueError(f"`radius` is {radius!r}, but has to be a number, or one for each of {low.size} dimensions") from None
         self.box = low, high, radius
+        # A learner that scales its actions to the box may overshoot a bound by the last bits of its precision.
+        self._slack = 4 * float(np.spacing(np.ones((), space.dtype))) * np.maximum(np.abs(low), np.abs(high))
         if last_resort is None:
             last_resort = (low + high) / 2 if task is None else task.last_resort_point
-        self.last_resort = np.asarray(last_resort, np.float64).ravel()
+        try:
+            self.last_resort = np.asarray(last_resort, np.float64).ravel()
+        except (TypeError, ValueError):
+            self.last_resort = np.empty(0)
         if self.last_resort.shape != low.shape or not ((low <= self.last_resort) & (self.last_resort <= high)).all():
             raise ValueError(f"`last_resort` is {last_resort!r}, but has to be a point of {space}")
         settings["last_resort"] = count - 1
@@ -88,7 +98,11 @@ class Box:
             raise ValueError(f"the action has the shape {point.shape}, but has to have {self.space.shape}")
         if not np.isfinite(point).all():
             raise ValueError(f"the action is {action!r}, but has to be finite")
-        return point.astype(np.float64).ravel()
+        proposal = point.astype(np.float64).ravel()
+        low, high, _ = self.box
+        if not ((low - self._slack <= proposal) & (proposal <= high + self._slack)).all():
+            raise ValueError(f"the action is {action!r}, but has to be in {self.space}: clip it first, if that is what you mean")
+        return proposal
 
     def candidates(self, proposal: np.ndarray) -> np.ndarray:
         low, high, radius = self.box

@@ -29,6 +29,10 @@ UNSEEN = (
 )  # fmt: skip
 
 
+#: What to do with an environment that nobody here knows.
+OWN = "give a function of your own, ShieldWrapper(env, budget, horizon, cost=...), where cost(env, observation) gives one cost per action"
+
+
 class Driver:
     """Somebody who knows what actions risk in an environment."""
 
@@ -128,7 +132,12 @@ def driver_of(env: gym.Env) -> Driver:
     if isinstance(inner, DrivingEnv):
         driver: Driver = Native(inner)
     else:
-        driver = Upstream(inner, upstream_id(inner))
+        task = upstream_id(inner)
+        if task not in _native.task_ids():
+            raise ValueError(
+                f"cost='driving' knows {', '.join(_native.task_ids())}, but not {task}: {OWN}"
+            )
+        driver = Upstream(inner, task)
     if env.action_space != inner.action_space:
         raise ValueError(
             f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "
@@ -141,17 +150,16 @@ def upstream_id(inner: Any) -> str:
     """The id of one of highway-env's environments."""
     if not all(hasattr(inner, name) for name in ("road", "controlled_vehicles", "config", "vehicle")):
         raise ValueError(
-            f"cost='driving' is for highway-env's environments and cpss's, not for {type(inner).__name__}: "
-            "give a function cost(env, observation)"
+            f"cost='driving' is for highway-env's environments and cpss's, not for {type(inner).__name__}: {OWN}"
         )
     if inner.spec is not None:
         name = short_id(inner.spec.id)
         known = gym.registry.get(name)
         if known is None or not isinstance(known.entry_point, str):
-            raise ValueError(f"{inner.spec.id} is no task of highway-env's: there is none that it registered as {name}")
+            raise ValueError(f"{inner.spec.id} is no task of highway-env's, which registered none as {name}: {OWN}")
         wanted = load_env_creator(known.entry_point)
         if not (isinstance(wanted, type) and isinstance(inner, wanted)):
-            raise ValueError(f"{inner.spec.id} is a {type(inner).__name__}, but highway-env's {name} is a {known.entry_point.rsplit(':')[-1]}")
+            raise ValueError(f"{inner.spec.id} is a {type(inner).__name__}, but highway-env's {name} is a {known.entry_point.rsplit(':')[-1]}: {OWN}")
         return name
     # Made without `gym.make`: the registry knows what a class is called.
     kind = f"{type(inner).__module__}:{type(inner).__name__}"

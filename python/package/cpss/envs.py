@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import json
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -65,7 +66,7 @@ class DrivingEnv(gym.Env):
         self.task_id = short_id(task)
         self.render_mode = render_mode
         self._closed = False
-        self._configure(dict(config or {}))
+        self._configure(config_of(config))
 
     def _configure(self, config: dict) -> None:
         task = _native.Task(self.task_id, config_json(config))
@@ -95,7 +96,7 @@ class DrivingEnv(gym.Env):
         super().reset(seed=seed)
         before = self._world
         if options and options.get("config"):
-            self._configure({**self.config, **options["config"]})
+            self._configure({**self.config, **config_of(options["config"])})
         if before is None and seed is None:
             seed = int(self.np_random.integers(2**63))
         if self._world is None:
@@ -191,6 +192,20 @@ class DrivingEnv(gym.Env):
         return twin
 
 
+def make(id: str, **kwargs: Any) -> gym.Env:
+    """Makes one environment, as ``gym.make("cpss/<id>")`` does: without the advice to take a later version, since a task's
+    versions are different tasks of highway-env's, and the one that is named is meant.
+
+    >>> env = cpss.make("merge-v0", render_mode="ansi")
+    >>> env.spec.id
+    'cpss/merge-v0'
+    """
+    task = short_id(id)
+    if task not in _native.task_ids():
+        raise ValueError(f"there is no task `{task}`; the tasks are {', '.join(_native.task_ids())}")
+    return gym.make(gym.spec(f"{NAMESPACE}/{task}"), **kwargs)
+
+
 def task_ids() -> list[str]:
     """The tasks, by highway-env's ids; each is also registered as ``cpss/<id>``.
 
@@ -226,6 +241,8 @@ def register_environments() -> None:
 
 def short_id(task: str) -> str:
     """A task's own id, without the namespace that Gymnasium knows it by."""
+    if not isinstance(task, str):
+        raise ValueError(f"the task is {task!r}, but has to be one of {', '.join(_native.task_ids())}")
     return task.rsplit("/", 1)[-1]
 
 
@@ -237,6 +254,24 @@ def spaces_of(task: _native.Task) -> tuple[spaces.Box, spaces.Space]:
     return observations, spaces.Box(-1.0, 1.0, (task.box_dimension or 0,), np.float32)
 
 
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number, of whatever type."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"`{name}` is {value!r}, but has to be a whole number") from None
+    if number < least:
+        raise ValueError(f"`{name}` is {number}, but has to be at least {least}")
+    return number
+
+
+def config_of(config: dict | None) -> dict:
+    """A config as a dictionary of our own."""
+    if config is not None and not isinstance(config, Mapping):
+        raise ValueError(f"`config` is {config!r}, but has to be a dictionary")
+    return dict(config or {})
+
+
 def config_json(config: dict) -> str:
     """A config as JSON; NumPy's numbers and arrays are taken for what they hold."""
 
@@ -245,7 +280,10 @@ def config_json(config: dict) -> str:
             return value.tolist()
         raise TypeError(f"a config cannot hold {value!r}")
 
-    return json.dumps(config, default=plain)
+    try:
+        return json.dumps(config, default=plain, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"a config cannot hold NaN or infinity, but is {config!r}") from None
 
 
 def window(task: str, config: dict) -> tuple[tuple[int, int], float, tuple[float, float]]:
@@ -258,9 +296,9 @@ def window(task: str, config: dict) -> tuple[tuple[int, int], float, tuple[float
 
 def checked_seed(seed: int) -> int:
     """A seed that the world can take."""
-    if not 0 <= seed < 2**64:
+    if whole("seed", seed, 0) >= 2**64:
         raise ValueError(f"`seed` is {seed}, but has to be at least 0 and below 2**64")
-    return int(seed)
+    return operator.index(seed)
 
 
 def as_index(action, space: spaces.Discrete) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.envs import config_json, policy_config, short_id
+from cpss.envs import config_json, policy_config, short_id, whole
 
 
 def load_policy(task: str, seed: int = 0) -> Policy:
@@ -26,7 +26,7 @@ def load_policy(task: str, seed: int = 0) -> Policy:
     It sees the task in ``policy.config``; make its environment with that:
 
     >>> policy = cpss.load_policy("merge-v0", seed=0)
-    >>> env = gym.make("cpss/merge-v0", config=policy.config)
+    >>> env = cpss.make("merge-v0", config=policy.config)
     >>> observation, info = env.reset(seed=7)
     >>> action, _ = policy.predict(observation)
     >>> int(action) in range(5)
@@ -34,6 +34,8 @@ def load_policy(task: str, seed: int = 0) -> Policy:
     """
     if str(task).endswith(".safetensors"):
         return Policy(_native.Policy.from_bytes(Path(task).read_bytes()))
+    if whole("seed", seed, 0) >= 2**32:
+        raise ValueError(f"`seed` is {seed}, but has to be from 0 to 4")
     return Policy(_native.Policy.shipped(short_id(task), seed))
 
 

@@ -175,7 +175,7 @@ class ExecutedReplayBuffer(ReplayBuffer):
             into the environment before the shield does, or its learner stores what it proposed.
 
     >>> from stable_baselines3 import DQN
-    >>> env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"))
+    >>> env = cpss.ShieldWrapper(cpss.make("merge-v0"))
     >>> model = DQN("MlpPolicy", env, replay_buffer_class=cpss.sb3.ExecutedReplayBuffer)
     """
 

@@ -5,17 +5,17 @@ every action predicted, compares the proposal's with a threshold projected from 
 budget, and lets it run or runs another; after the step it charges what was observed. The arithmetic is
 the Rust crate ``cpss-shield``, in which the guarantee is stated and proved.
 
-Start at :meth:`ShieldWrapper.step`. Invariants: a cost function that fails (an exception, a NaN, the wrong number of
-costs) makes the actions inadmissible, a context that fails leaves only those of cost 0, an observed cost that
-fails is charged as the worst, and all of this is recorded; a decision
-is settled exactly once, the last of an episode included; the ledger is renewed at ``reset`` and nowhere
-else; ``mode="shadow"`` never acts.
+Start at :meth:`ShieldWrapper.step`; what the user's functions give is read in :mod:`cpss.situation`. Invariants: a cost
+function that fails (an exception, a NaN, the wrong number of costs) makes the actions inadmissible, a context that
+fails leaves only those of cost 0, an observed cost that fails is charged as the worst, and all of this is recorded; a
+decision is settled exactly once, the last of an episode included; the ledger is renewed at ``reset`` and nowhere else;
+``mode="shadow"`` never acts.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -26,6 +26,8 @@ from cpss import _native
 from cpss.actions import CANDIDATES, Box, Discrete, actions_of
 from cpss.driving import Driver, driver_of
 from cpss.envs import short_id
+from cpss.notices import Notices
+from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, numbers_of, preferences_of, reasons
 
 #: The keys of ``info["shield"]``, on every step and on resets.
 KEYS = (
@@ -41,6 +43,7 @@ KEYS = (
     "envelope",
 )
 
+
 def shield_settings(task: str) -> dict[str, Any]:
     """The shipped shield of a driving task, by the names that :class:`ShieldWrapper` takes.
 
@@ -54,7 +57,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     """Lets an action run only if its predicted cost fits what is left of a safety budget.
 
     Args:
-        env: Any environment with discrete actions, or with a bounded box of at most 8 dimensions.
+        env: Any environment with discrete actions, or with a bounded box of at most 16 dimensions.
         budget: How much cost an episode may spend. Left out, it is the driving task's own.
         horizon: For how many steps; afterwards only cost 0 is admissible.
         cost: ``"driving"`` for highway-env's environments and ours: costs are predicted in Rust from the
@@ -88,12 +91,19 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     A reason is one word of the shield's (``over-budget``, ``unusable-cost`` and so on), followed by these, with a
     semicolon between: what was wrong with all costs; ``unusable-context: ...``, if the context was no number from 0
     (then only actions of cost 0 are admissible); ``unusable-preferences: ...`` (then the least costly action stands
-    in); ``unusable-observation: ...``, if the observed cost was no number from 0 (then 1 is charged).
+    in); ``unusable-observation: ...``, if the observed cost was no number from 0 (then 1 is charged); ``observed-above-1:
+    ...`` (then that is charged). Of each kind of trouble there is one warning, the first time.
+
+    A copy or a pickled one goes on with the episode and its ledger, if the environment and your functions can be copied or
+    pickled. Plain ``pickle`` takes functions that a module has by name; for others there is ``cloudpickle``.
+
+    Your functions are given copies of the observation, and may change them. A predicted cost that is NaN, masked,
+    negative, infinite or above 1 makes its action inadmissible.
 
     >>> import gymnasium as gym, cpss
     >>> def tilting(env, observation):             # pushing left (0) tilts the pole to the right
     ...     lean = observation[2] + 0.5 * observation[3]
-    ...     return [max(0, lean) * 4, max(0, -lean) * 4]
+    ...     return [min(1, max(0, lean) * 4), min(1, max(0, -lean) * 4)]
     >>> env = cpss.ShieldWrapper(gym.make("CartPole-v1"), budget=5.0, horizon=500, cost=tilting)
     >>> observation, info = env.reset(seed=0)
     >>> info["shield"]["verdict"], info["shield"]["remaining"]
@@ -123,6 +133,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         radius: Any = None,
         **settings: Any,
     ) -> None:
+        check_single(env)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
             preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, **settings,
@@ -137,8 +148,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
-        given = {"budget": budget, "horizon": horizon, "fallback": fallback, "mode": mode}
-        settings.update({name: value for name, value in given.items() if value is not None})
+        given = {"budget": budget, "horizon": horizon, "fallback": fallback}
+        settings.update({name: value for name, value in given.items() if value is not None}, mode=mode)
         for name in ("budget", "horizon"):
             if name not in settings:
                 raise ValueError(f"`{name}` is missing: only cost='driving' has one of its own")
@@ -152,12 +163,14 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._mode = settings["mode"]
         self._observation: Any = None
         self._needs_reset = True
+        self._notices = Notices()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode, and with it a fresh ledger."""
         self._needs_reset = True
         observation, info = self.env.reset(seed=seed, options=options)
         self._shield.reset()
+        self._notices.begin()
         if self._driver is not None:
             self._driver.begin()
         # A copy, here and after a step: what the caller does with the array must not blind the cost function.
@@ -184,6 +197,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         situation = self._predict(proposal)
         decision = situation.judge(self._shield, proposal)
         executed = action if self._mode == "shadow" else self._actions.write(proposal, situation, decision)
+        # Now, since an environment may scale or clip in place what it is given.
+        shown = self._actions.show(action), self._actions.show(executed)
         cost_proposed, cost_executed, threshold, gain = decision.numbers
         # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
         # somebody has said what it cost, the worst is charged, and nothing else runs.
@@ -195,13 +210,13 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
-        reason = reasons(decision.reason, *situation.problems, problem)
+        self._notices.troubles({**situation.problems, **problem})
+        if self._driver is None or self._observed is not None:
+            self._notices.step(cost_executed, charge, self._needs_reset)
+        reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
         info = dict(info)
         info.setdefault("cost", charge)
-        report = (
-            self._actions.show(action), self._actions.show(executed), decision.verdict, reason,
-            cost_proposed, cost_executed, threshold, remaining, gain, envelope,
-        )  # fmt: skip
+        report = (*shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope)
         info["shield"] = dict(zip(KEYS, report))
         return observation, reward, terminated, truncated, info
 
@@ -228,12 +243,13 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         return self._shield.certificate()
 
     def __getstate__(self) -> dict:
-        # A ledger is not written down: a copy that travels starts with a reset.
-        return {**self.__dict__, "_shield": None, "_needs_reset": True}
+        # What was settled so far, from which the same ledger is made again: the episode goes on where it was.
+        return {**self.__dict__, "_shield": self._shield.state()}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self._shield = _native.Shield(self._settings)
+        self._shield.restore(state["_shield"])
 
     def __deepcopy__(self, memo: dict) -> ShieldWrapper:
         """A branch of the episode, with its own ledger."""
@@ -248,103 +264,78 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         actions: Any = self._actions
         candidates = actions.candidates(proposal)
         count = self._actions.count
-        costs, density, liking, problems = np.full(count, np.nan), 0.0, None, []
+        costs, density, liking = np.full(count, np.nan), 0.0, None
+        problems: dict[str, str] = {}
         try:
             if self._driver is not None:
                 found, density = self._driver.assess(actions.points(candidates))
             else:
                 arguments = () if candidates is None else (actions.points(candidates),)
-                found = self._cost(self.env, self._observation, *arguments)
-            found = np.array(found, dtype=np.float64)
-            if found.shape != (count,):
-                raise ValueError(f"costs of the shape {found.shape}, but there are {count} actions")
-            costs = found
+                found = self._cost(self.env, apart(self._observation), *arguments)
+            costs, problems["cost"] = costs_of(found, count)
         except Exception as error:
-            problems.append(in_words(error))
+            problems["cost"] = in_words(error)
         try:
             if self._context is not None:
-                density = float(self._context(self.env, self._observation))
+                density = float(self._context(self.env, apart(self._observation)))
             if not is_usable(density):
-                problems.append(f"unusable-context: {density}")
+                problems["context"] = f"unusable-context: {density}"
         except Exception as error:
             density = np.nan
-            problems.append(f"unusable-context: {in_words(error)}")
+            problems["context"] = f"unusable-context: {in_words(error)}"
         try:
             if self._preferences is not None and isinstance(self._actions, Discrete):
-                liking = np.array(self._preferences(self.env, self._observation), dtype=np.float64).ravel()
-                if liking.shape != (count,):
-                    raise ValueError(f"preferences of the shape {liking.shape}, but there are {count} actions")
+                liking = numbers_of(self._preferences(self.env, apart(self._observation)), count, "preferences", is_row=True)
         except Exception as error:
             # Without them the least costly action stands in, which is as safe.
-            liking = None
-            problems.append(f"unusable-preferences: {in_words(error)}")
+            problems["preferences"] = f"unusable-preferences: {in_words(error)}"
         return Situation(self._actions, candidates, costs, density, liking, problems)
 
-    def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, str]:
+    def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, dict[str, str]]:
         """What a step cost, and what is wrong with that; what cannot be told is charged as the worst."""
         try:
             if self._observed is not None:
-                cost = float(self._observed(self.env, observation, terminated, info))
+                cost = float(self._observed(self.env, apart(observation), terminated, info_apart(info)))
             elif "cost" in info:
                 cost = float(info["cost"])
             elif self._driver is not None:
                 cost = self._driver.realised(terminated)
             else:
-                cost = predicted
+                # Nobody is to blame for this one but the prediction, of which there is a warning already.
+                return predicted, {} if is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
         except Exception as error:
-            return np.nan, f"unusable-observation: {in_words(error)}"
-        return cost, "" if is_usable(cost) else f"unusable-observation: {cost}"
+            return np.nan, {"observed": f"unusable-observation: {in_words(error)}"}
+        if not is_usable(cost):
+            return cost, {"observed": f"unusable-observation: {cost}"}
+        return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
 
 
-class Situation:
-    """What is known about one moment: the cost of every action, and why it may be unknown."""
+def check_single(env: Any) -> None:
+    """Whether this is one environment, and has no shield yet.
 
-    def __init__(self, actions, candidates, costs, density, liking, problems) -> None:
-        self.candidates, self.costs, self.problems = candidates, costs, problems
-        self._actions, self._density, self._liking = actions, density, liking
-
-    def judge(self, shield: _native.Shield, proposal) -> _native.Decision:
-        """Has a proposal judged; changes nothing."""
-        if self.candidates is None:
-            return shield.judge(proposal, self.costs, self._liking, self._density)
-        low, high, radius = self._actions.box
-        flat = self.candidates.ravel()
-        return shield.judge_nearest(proposal, radius, low, high, flat, self.costs, self._density)
-
-
-def is_usable(number: float) -> bool:
-    """Whether the shield takes this for a cost or a density."""
-    return 0.0 <= number < np.inf
-
-
-def in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def reasons(refusal: str, *problems: str) -> str:
-    """Why a proposal was refused and what could not be used, as one text."""
-    said = [problem for problem in problems if problem]
-    # A problem that begins with the very word of the refusal says it in more detail.
-    if refusal and not any(problem.startswith(f"{refusal}:") for problem in said):
-        said.insert(0, refusal)
-    return "; ".join(said)
-
-
-def preferences_of(preferences) -> Callable | None:
-    """A function of (env, observation), whatever was given."""
-    if preferences is None:
-        return None
-    if hasattr(preferences, "action_values"):
-        return lambda _env, observation: preferences.action_values(observation)
-    if callable(preferences):
-        return preferences
-    raise ValueError(f"`preferences` is {preferences!r}, but has to be a policy or a function of (env, observation)")
+    Raises:
+        ValueError: if not; it says what to do instead.
+    """
+    if isinstance(env, gym.vector.VectorEnv) or (not isinstance(env, gym.Env) and hasattr(env, "num_envs")):
+        raise ValueError(
+            f"{type(env).__name__} is many environments, and a ShieldWrapper goes around one: driving tasks have their shields in "
+            "cpss.make_vec(id, num_envs, shield=True); of others, wrap each: SyncVectorEnv([lambda: cpss.ShieldWrapper(...)] * num_envs)"
+        )
+    if not isinstance(env, gym.Env):
+        raise ValueError(f"`env` is {env!r}, but has to be a Gymnasium environment: gym.make(...)")
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, ShieldWrapper):
+            # The outer one would report, and charge, an action that the inner one did not let run.
+            raise ValueError("there is a shield in this environment already: of two costs, give one shield the greater as its `cost`")
+        env = env.env
 
 
 def batch_settings(task: _native.Task, space: spaces.Space, shield: bool | dict | None) -> dict[str, Any] | None:
     """The settings of a batch's shields, with what is asked for in place of the task's own."""
     if shield is None or shield is False:
         return None
+    if shield is not True and not isinstance(shield, Mapping):
+        raise ValueError(f"`shield` is {shield!r}, but has to be True, or a dictionary of what differs from cpss.shield_settings(...)")
     asked = {} if shield is True else dict(shield)
     last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
     count = asked.pop("candidates", CANDIDATES)

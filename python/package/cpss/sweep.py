@@ -57,9 +57,11 @@ def sweep(
     if threads is not None and threads < 1:
         raise ValueError(f"`threads` is {threads}, but has to be at least 1")
     with tempfile.TemporaryDirectory() as folder:
+        if not isinstance(plan, (dict, str, os.PathLike)):
+            raise ValueError(f"`plan` is {plan!r}, but has to be a dictionary or the path of a TOML file")
         path = Path(plan) if not isinstance(plan, dict) else written(plan, Path(folder) / "plan.toml")
         command = "cpss.sweep(plan)" if isinstance(plan, dict) else f"cpss reproduce --plan {path}"
-        units = _native.plan_units(path)
+        units = units_of(path, is_file=not isinstance(plan, dict))
         out = Path(out)
         if engine == "ray":
             share_out(_native.unfinished(out, units), out, threads or 1)
@@ -68,6 +70,25 @@ def sweep(
         _native.finish(path, out, threads or os.cpu_count() or 1, command)
     places = [out / "records" / f"{name_of(unit)}.json" for unit in units]
     return [json.loads(place.read_text()) for place in places]
+
+
+def units_of(path: Path, is_file: bool) -> list[str]:
+    """The units of a plan, of which there is at least one, with at least one episode each.
+
+    Raises:
+        ValueError: for a plan that makes no sense, or that has nothing to do.
+    """
+    try:
+        units = _native.plan_units(path)
+    except ValueError as error:
+        # Who gave a dictionary knows nothing of the file that was made of it.
+        raise ValueError(str(error) if is_file else str(error).replace(f"the plan {path}", "the plan")) from None
+    if not units:
+        raise ValueError("the plan has nothing to do: one of `tasks`, `regimes`, `arms` and `policies` is empty")
+    for unit in map(json.loads, units):
+        if unit["episodes"] < 1:
+            raise ValueError(f"the plan has no episodes for {unit['task']}, {unit['arm']}: `episodes` has to be at least 1")
+    return units
 
 
 def share_out(units: list[str], out: Path, threads: int) -> None:

@@ -6,11 +6,13 @@ episode ends is one of Gymnasium's three modes. With ``shield=`` every environme
 own, judged and charged natively.
 
 Start at :func:`make_vec`. Invariants: an array that was returned is never written again; results do not
-depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged.
+depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged; a copy, a pickled batch,
+and one that came along through a ``fork`` go on where it was, to the last bit.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any
 
@@ -20,7 +22,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cpss import _native
-from cpss.envs import DrivingEnv, checked_seed, config_json, short_id, spaces_of, window
+from cpss.envs import DrivingEnv, checked_seed, config_json, config_of, short_id, spaces_of, whole, window
 from cpss.shield import batch_settings
 
 #: The words for the codes that the native side reports.
@@ -75,16 +77,15 @@ class DrivingVectorEnv(VectorEnv):
         shield: bool | dict | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"`num_envs` is {num_envs}, but has to be at least 1")
+        num_envs = whole("num_envs", num_envs, 1)
         if render_mode not in (None, *DrivingEnv.metadata["render_modes"]):
             raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
-        if num_threads is not None and num_threads < 1:
-            raise ValueError(f"`num_threads` is {num_threads}, but has to be at least 1")
+        if num_threads is not None:
+            num_threads = whole("num_threads", num_threads, 1)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**DrivingEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.task_id = short_id(task)
-        self.config = dict(config or {})
+        self.config = config_of(config)
         self.num_envs = num_envs
         self.render_mode = render_mode
         native = _native.Task(self.task_id, config_json(self.config))
@@ -95,8 +96,11 @@ class DrivingVectorEnv(VectorEnv):
         self._action_count = native.actions
         settings = batch_settings(native, self.single_action_space, shield)
         self.is_shielded = settings is not None
-        threads = num_threads or os.cpu_count() or 1
-        self._batch = _native.Batch(native, num_envs, self.autoreset_mode.value, threads, settings)
+        self._threads = num_threads or os.cpu_count() or 1
+        self._settings = settings
+        # As text: the dictionary may be changed later, and the batch is what it was made as.
+        self._config = config_json(self.config)
+        self._batch = self._another_batch()
         self._has_begun = False
         self._last: np.ndarray | None = None
 
@@ -237,11 +241,12 @@ class DrivingVectorEnv(VectorEnv):
             if self._has_begun:
                 return [None] * self.num_envs
             seed = int(self.np_random.integers(2**62))
-        if isinstance(seed, (int, np.integer)):
-            return [checked_seed(int(seed) + i) for i in range(self.num_envs)]
+        if not isinstance(seed, (list, tuple, np.ndarray)):
+            first = checked_seed(seed)
+            return [checked_seed(first + i) for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise ValueError(f"`seed` has {len(seed)} entries, but there are {self.num_envs} environments")
-        return [None if one is None else checked_seed(int(one)) for one in seed]
+        return [None if one is None else checked_seed(one) for one in seed]
 
     def _reset_mask(self, options) -> np.ndarray | None:
         mask = (options or {}).get("reset_mask")
@@ -261,6 +266,39 @@ class DrivingVectorEnv(VectorEnv):
     def _check_open(self) -> None:
         if self.closed:
             raise gym.error.ClosedEnvironmentError("the environments were closed: make others")
+        if os.getpid() != self._process:
+            # A fork takes the worlds along but not the threads, and a step would wait for these for ever.
+            parents, self._batch = self._batch, self._another_batch()
+            self._batch.adopt(parents)
+            parents.abandon()
+
+    def _another_batch(self) -> _native.Batch:
+        """A batch of this kind, with threads of this process."""
+        self._process = os.getpid()
+        task = _native.Task(self.task_id, self._config)
+        return _native.Batch(task, self.num_envs, self.autoreset_mode.value, self._threads, self._settings)
+
+    def __getstate__(self) -> dict:
+        self._check_open()
+        return {**self.__dict__, "_batch": self._batch.state() if self._has_begun else None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._batch = self._another_batch()
+        if state["_batch"] is not None:
+            self._batch.restore(*state["_batch"])
+
+    def __deepcopy__(self, memo: dict) -> DrivingVectorEnv:
+        """A branch of every episode: quick, since the worlds are copied and not played again."""
+        self._check_open()
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            if name != "_batch":
+                setattr(twin, name, copy.deepcopy(value, memo))
+        twin._batch = twin._another_batch()
+        twin._batch.adopt(self._batch)
+        return twin
 
 
 def told_of_none() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

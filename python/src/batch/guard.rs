@@ -11,15 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cpss_highway::batch::Actions;
 use cpss_highway::{Action, Task};
 use cpss_risk::RiskModel;
-use cpss_shield::candidates::{Neighbourhood, judge_nearest, sample};
-use cpss_shield::{Mode, Shield, Situation};
+use cpss_shield::candidates::{Neighbourhood, sample};
+use cpss_shield::{JudgeError, Mode, Situation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::lock;
-use super::row::{Report, Row};
+use super::report::Report;
+use super::row::Row;
+use crate::account::Account;
 use crate::settings::read;
 use crate::value_error;
 
@@ -177,11 +179,17 @@ impl Guard {
                 return Err(format!("`preferences` has {len} entries, but {wanted} are needed"));
             }
         };
+        if proposal >= costs.len() {
+            return Err(format!(
+                "the action has to be from 0 to {}",
+                costs.len().saturating_sub(1)
+            ));
+        }
         let situation = Situation { proposal, costs, preferences, density: *density };
-        let decision = shield.judge(&situation).map_err(|error| error.to_string())?;
-        let executed = decision.executed() as i64;
+        let judged = shield.judge(&situation).map_err(|error| error.to_string())?;
+        let executed = judged.decision.executed() as i64;
         let report = Report { proposed: proposal as i64, executed, ..Report::default() };
-        *pending = Some((decision, report.clone()));
+        *pending = Some((judged, report.clone()));
         Ok(report)
     }
 
@@ -194,6 +202,11 @@ impl Guard {
         let Row { scene, shield, pending, .. } = row;
         let Some(shield) = shield else { return Err("no shield".to_owned()) };
         let dimension = self.dimension;
+        // A learner's rounding may overshoot a bound by its last bits; anything beyond that is a mistake.
+        let bound = 1.0 + 4.0 * f32::EPSILON;
+        if let Some(value) = proposal.iter().find(|value| !(-bound..=bound).contains(*value)) {
+            return Err(format!("the action holds {value}, but has to be from -1 to 1"));
+        }
         let wide: Vec<f64> = proposal.iter().map(|value| f64::from(*value)).collect();
         let around = Neighbourhood {
             proposal: &wide,
@@ -208,27 +221,20 @@ impl Guard {
         let points: Vec<f32> = candidates.iter().map(|value| *value as f32).collect();
         let assessment =
             model.assess_each(scene, points.chunks_exact(dimension).map(Action::Point));
-        let mut liking = vec![0.0; self.candidates];
-        let decision = judge_nearest(
-            shield,
-            &around,
-            &candidates,
-            &assessment.costs,
-            assessment.density,
-            &mut liking,
-        )
-        .map_err(|error| error.to_string())?;
+        let judged = shield
+            .judge_nearest(&around, &candidates, &assessment.costs, assessment.density)
+            .map_err(|error| error.to_string())?;
         // What runs is what was judged, clamped to the box; but a shadow leaves the proposal alone.
-        let executed = match shield.rules().spec().mode {
+        let executed = match shield.shield().rules().spec().mode {
             Mode::Shadow => proposal.to_vec(),
-            Mode::Enforce => points[decision.executed() * dimension..][..dimension].to_vec(),
+            Mode::Enforce => points[judged.decision.executed() * dimension..][..dimension].to_vec(),
         };
         let report = Report {
             proposed_point: proposal.to_vec(),
             executed_point: executed,
             ..Report::default()
         };
-        *pending = Some((decision, report.clone()));
+        *pending = Some((judged, report.clone()));
         Ok(report)
     }
 
@@ -251,11 +257,8 @@ impl Guard {
 }
 
 /// Which actions a shield would let through; where none would be, the one it would run.
-fn mask(
-    shield: &Shield,
-    costs: &[f64],
-    density: f64,
-) -> Result<Vec<bool>, cpss_shield::JudgeError> {
+fn mask(account: &Account, costs: &[f64], density: f64) -> Result<Vec<bool>, JudgeError> {
+    let shield = account.shield();
     let judge = |proposal| shield.judge(&Situation { proposal, costs, preferences: &[], density });
     let mut mask = Vec::with_capacity(costs.len());
     for proposal in 0..costs.len() {

@@ -1,0 +1,64 @@
+"""What does a shield say aloud, and once?
+
+It goes on whatever the user's functions do, so a cost function that fails on every step would be noticed by nobody:
+the shield then runs its last resort, and the rest is numbers in ``info`` and in the certificate. :class:`Notices` warns
+of each kind of trouble the first time, with its words.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+#: Whom each kind of trouble is of.
+WHOSE = {
+    "cost": "`cost`",
+    "context": "`context`",
+    "preferences": "`preferences`",
+    "observed": '`observed`, or the environment\'s `info["cost"]`',
+    "scale": '`observed`, or the environment\'s `info["cost"]`',
+}
+#: What it leads to.
+MEANING = {
+    "cost": "no action is admissible where a cost cannot be used, and where none can, `last_resort` runs",
+    "context": "only actions of cost 0 are admissible then",
+    "preferences": "the least costly action stands in then",
+    "observed": "the worst, 1, is charged then",
+    "scale": "it is charged as it is, but costs are from 0, no risk, to 1, the worst there is",
+}
+
+ONCE = 'This is said once; `info["shield"]["reason"]` has it of every step.'
+
+
+class Notices:
+    """What was already said, and what is known of this episode."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self.begin()
+
+    def begin(self) -> None:
+        """An episode begins."""
+        self._was_charged = self._was_predicted = False
+
+    def troubles(self, problems: dict[str, str]) -> None:
+        """Something could not be used; said once of each kind."""
+        for kind, words in problems.items():
+            if words and kind in MEANING:
+                self._warn(kind, f"the shield's {WHOSE[kind]}: {words} ({MEANING[kind]}). {ONCE}")
+
+    def step(self, predicted: float, charge: float, is_last: bool) -> None:
+        """A step was charged. An account in which nothing is ever spent protects nobody."""
+        self._was_charged |= charge > 0.0
+        self._was_predicted |= predicted > 0.0
+        if is_last and self._was_predicted and not self._was_charged:
+            self._warn(
+                "free",
+                "every step of this episode was charged 0, although costs above 0 were predicted of what ran: "
+                'the budget is never spent. Is `observed`, or the environment\'s `info["cost"]`, what a step really cost?',
+            )
+
+    def _warn(self, kind: str, text: str) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            # Of the line that called the wrapper, which called one of the methods above.
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
