@@ -35,6 +35,12 @@ pub fn look_ahead(id: TaskId) -> f64 {
     if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
 }
 
+/// The share of decisions on which to try some action, for about so many tries in an episode.
+fn tries(id: TaskId, in_an_episode: f64) -> f64 {
+    let task = crate::policy::policy_task(id);
+    in_an_episode * task.decision_time / typical_duration(id)
+}
+
 /// Makes some regimes ready for a task.
 ///
 /// # Errors

@@ -52,6 +52,10 @@ pub struct Shape {
 /// Sums over items are divided by this, so that they are about as large as maxima.
 pub(crate) const SUM_SCALE: f32 = 0.25;
 
+/// Where every risk begins: small, since most are, and learning has to carry each decision's risk back from
+/// the incident, not the first guess of everything forward.
+const FIRST_LOGIT: f32 = -5.0;
+
 /// A critic: its layers and their parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Critic {
@@ -127,7 +131,7 @@ impl Layers {
 }
 
 impl Critic {
-    /// A critic with PyTorch's initial weights, whose risks begin at about 0.05.
+    /// A critic with PyTorch's initial weights, whose risks begin small.
     ///
     /// # Errors
     ///
@@ -147,7 +151,7 @@ impl Critic {
             parameters[items.bias()].fill(0.0);
         }
         if let Some(last) = layers.head.last() {
-            parameters[last.bias()].fill(-3.0);
+            parameters[last.bias()].fill(FIRST_LOGIT);
         }
         Ok(Critic { shape, layers, parameters, shift: 0.0 })
     }

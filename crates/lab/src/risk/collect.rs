@@ -21,7 +21,7 @@ use crate::policy::{PolicySource, SHIPPED_SEEDS};
 use crate::regime::{Drift, Regime};
 
 /// Decisions after which nobody looks any further.
-pub const LONGEST: usize = 400;
+pub const LONGEST: usize = 200;
 /// Episodes that are played between two looks at how many decisions there are.
 const BLOCK: u64 = 512;
 
@@ -39,7 +39,7 @@ pub struct Behaviour {
 impl Behaviour {
     /// Draws how an episode is driven.
     fn draw(random: &mut Generator, is_shielded: bool) -> Behaviour {
-        const RANDOM: [f64; 6] = [0.0, 0.0, 0.05, 0.1, 0.3, 1.0];
+        const RANDOM: [f64; 6] = [0.0, 0.0, 0.03, 0.1, 0.3, 1.0];
         const THRESHOLDS: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, f64::INFINITY];
         let policy = random.choice(SHIPPED_SEEDS);
         let share = RANDOM[random.choice(RANDOM.len())];
@@ -226,7 +226,7 @@ impl Driver<'_> {
         let mut action = first;
         let mut goes_on = 1.0;
         // Beyond this a look-ahead has practically ended.
-        while goes_on > 1e-4 {
+        while goes_on > 1e-2 {
             let taken = world.step(Action::Index(action), &mut seen)?;
             if is_incident(&world, taken.terminated) {
                 return Ok(goes_on);

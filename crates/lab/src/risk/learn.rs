@@ -39,6 +39,9 @@ const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
 /// The avoidable risk that is let through while a critic is measured and calibrated.
 pub const USUAL_THRESHOLD: f64 = 0.003;
 
+/// In how many parts a round is learned: before each, every decision is looked at anew.
+const PHASES: u64 = 2;
+
 /// How often a run is saved.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
 
@@ -88,9 +91,9 @@ pub struct Options {
     /// Decisions per update
     #[arg(long, default_value_t = 512, hide = true)]
     pub batch: usize,
-    /// Let the fast critic choose the least risky next action
-    #[arg(long, hide = true)]
-    pub double: bool,
+    /// Over how many decisions outcomes are followed
+    #[arg(long, default_value_t = 10, hide = true)]
+    pub follow_outcomes: usize,
 }
 
 /// All that a run depends on.
@@ -127,7 +130,7 @@ impl Plan {
             critic: CriticSpec {
                 gamma: look_ahead(options.env),
                 batch: options.batch,
-                double: options.double,
+                follow_outcomes: options.follow_outcomes,
                 ..CriticSpec::default()
             },
             features: NAME,
@@ -147,42 +150,51 @@ pub fn run(options: &Options) -> Result<()> {
     let mut learner = CriticLearner::new(plan.shape.clone(), plan.critic.clone(), plan.seed)
         .context("the critic's layers")?;
     let settings = serde_json::to_string(&plan)?;
-    let (mut round, mut update, mut critics) = (0, 0, Vec::new());
+    let (mut phase, mut update, mut critics) = (0, 0, Vec::new());
     if files.checkpoint.exists() {
         let path = files.checkpoint.display();
         let bytes = std::fs::read(&files.checkpoint).with_context(|| format!("cannot read {path}"))?;
         let saved = CriticCheckpoint::resume(&bytes, &settings, &mut learner).with_context(|| {
             format!("cannot go on from {path}; delete it to start again")
         })?;
-        (round, update, critics) = (saved.round, saved.update, saved.rounds);
-        note!("going on from {path}: round {round}, update {update}");
+        (phase, update, critics) = (saved.round, saved.update, saved.rounds);
+        note!("going on from {path}: round {}, update {update}", phase / PHASES);
     }
-    let mut journal = Journal::open(&files, plan.rounds * plan.updates)?;
+    let mut journal = Journal::open(&files, plan.rounds * plan.updates.div_ceil(PHASES) * PHASES)?;
     let mut experience = Experience::new(FIXED, ITEM);
-    for earlier in 0..round {
+    for earlier in 0..phase.div_ceil(PHASES) {
         experience.append(&play_round(&plan, &regimes, &critics, earlier)?);
     }
+    let in_a_phase = plan.updates.div_ceil(PHASES);
     let mut saved = Instant::now();
-    while round < plan.rounds {
-        experience.append(&play_round(&plan, &regimes, &critics, round)?);
-        journal.round(round, experience.len(), experience.incidents());
-        while update < plan.updates {
-            let share = update as f64 / plan.updates as f64;
+    while phase < plan.rounds * PHASES {
+        let (round, part) = (phase / PHASES, phase % PHASES);
+        if part == 0 {
+            experience.append(&play_round(&plan, &regimes, &critics, round)?);
+            journal.round(round, experience.len(), experience.incidents());
+        }
+        if let Some(critic) = critics.last() {
+            experience.weigh(critic);
+        }
+        while update < in_a_phase {
+            let share = (part * in_a_phase + update) as f64 / (in_a_phase * PHASES) as f64;
             let loss = learner.update(&experience, share)?;
             update += 1;
-            journal.update(round * plan.updates + update, loss)?;
+            journal.update(phase * in_a_phase + update, loss)?;
             if saved.elapsed() > SAVE_EVERY {
-                let state = CriticCheckpoint::of(&learner, &settings, [round, update], &critics);
+                let state = CriticCheckpoint::of(&learner, &settings, [phase, update], &critics);
                 keep(&files.checkpoint, &state.to_bytes())?;
                 saved = Instant::now();
             }
         }
         critics.push(learner.critic().clone());
-        (round, update) = (round + 1, 0);
-        let state = CriticCheckpoint::of(&learner, &settings, [round, update], &critics);
+        (phase, update) = (phase + 1, 0);
+        let state = CriticCheckpoint::of(&learner, &settings, [phase, update], &critics);
         keep(&files.checkpoint, &state.to_bytes())?;
-        let account = measure_round(&plan, &regimes, learner.critic(), options.episodes)?;
-        journal.measured(round * plan.updates, &account)?;
+        if part + 1 == PHASES {
+            let account = measure_round(&plan, &regimes, learner.critic(), options.episodes)?;
+            journal.measured(phase * in_a_phase, &account)?;
+        }
     }
     drop(experience);
     let learned = finish(options, &plan, &regimes, &learner, &mut journal)?;
@@ -200,7 +212,7 @@ fn play_round(
     critics: &[Critic],
     round: u64,
 ) -> Result<Experience> {
-    let before = round.checked_sub(1).and_then(|before| critics.get(before as usize));
+    let before = (round * PHASES).checked_sub(1).and_then(|before| critics.get(before as usize));
     let first = round * 100_000 % LEARNING_SEEDS.end;
     collect(regimes, before, round, first..LEARNING_SEEDS.end, plan.decisions as usize)
 }
@@ -234,7 +246,7 @@ fn finish(
     let calibration = calibrate(regimes, &mut critic, seeds.clone(), &rule, |shift, account| {
         journal.calibrating(shift, account);
     })?;
-    let rule = Rule { tries: 0.1, ..rule };
+    let rule = Rule { tries: super::tries(options.env, 5.0), ..rule };
     let after = seeds.end..seeds.end + 2 * options.episodes;
     let (_, tried) = measure(regimes, &critic, after, &rule)?;
     let card = Card {

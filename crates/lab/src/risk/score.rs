@@ -77,7 +77,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut tried = Vec::new();
     for &threshold in &options.thresholds {
         anyhow::ensure!(threshold >= 0.0, "a threshold is at least 0, not {threshold}");
-        let rule = Rule { threshold, gamma: risk.card().gamma, tries: 0.05 };
+        let rule = Rule { threshold, gamma: risk.card().gamma, tries: super::tries(options.env, 2.0) };
         let (measured, some) = measure(&regimes, risk.critic(), seeds.clone(), &rule)?;
         tried.extend(some);
         frontier.push(Point { threshold, account: Account::of(&measured) });

@@ -7,12 +7,23 @@
 //!
 //! **Invariant:** a scene whose decision does not end its episode is followed by the scene it led to.
 
-use super::pass::Batch;
+use rayon::prelude::*;
+
+use super::pass::{Batch, Pass};
+use super::{Critic, probability};
 
 /// Steps that a number is kept in, per unit. Numbers beyond ±[`LIMIT`] are cut.
 pub const STEPS: f32 = 4096.0;
 /// The largest number that is kept.
 pub const LIMIT: f32 = 7.99;
+
+/// Decisions at least as risky as this are looked at most often,
+const FULLY_WEIGHED: f64 = 0.1;
+/// and the least risky ones this often, relative to those.
+const LEAST_WEIGHT: f64 = 0.1;
+
+/// An avoidable risk up to this is as good as none when outcomes are followed.
+const AS_SAFE: f64 = 0.001;
 
 /// What came of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +50,10 @@ pub struct Experience {
     starts: Vec<u64>,
     actions: Vec<u8>,
     nexts: Vec<u8>,
+    /// How often each is looked at, relative to 255.
+    weights: Vec<u8>,
+    /// Whether what ran was about as safe as could be, as far as is known.
+    safest: Vec<bool>,
 }
 
 impl Experience {
@@ -59,6 +74,8 @@ impl Experience {
         self.starts.push(self.item_numbers.len() as u64);
         self.actions.push(u8::try_from(action).expect("at most 256 actions"));
         self.nexts.push(next as u8);
+        self.weights.push(u8::MAX);
+        self.safest.push(false);
     }
 
     /// Adds another's scenes behind these.
@@ -69,6 +86,8 @@ impl Experience {
         self.starts.extend(other.starts[1..].iter().map(|start| base + start));
         self.actions.extend_from_slice(&other.actions);
         self.nexts.extend_from_slice(&other.nexts);
+        self.weights.extend_from_slice(&other.weights);
+        self.safest.extend_from_slice(&other.safest);
     }
 
     /// Forgets the oldest scenes, up to the end of an episode, until at most `most` are left.
@@ -86,6 +105,48 @@ impl Experience {
         self.starts.iter_mut().for_each(|start| *start -= base);
         self.actions.drain(..cut);
         self.nexts.drain(..cut);
+        self.weights.drain(..cut);
+        self.safest.drain(..cut);
+    }
+
+    /// Asks a critic about every decision: how often it is to be looked at (the more, the riskier it is; what
+    /// came of it plays no part, so that what is learned stays a probability), and whether what ran was
+    /// about as safe as could be, so that what came of it can be learned from directly.
+    pub fn weigh(&mut self, critic: &Critic) {
+        /// Decisions that go through the critic together.
+        const BLOCK: usize = 64;
+        let mut weights = std::mem::take(&mut self.weights);
+        let mut safest = std::mem::take(&mut self.safest);
+        let experience = &*self;
+        let blocks = weights.par_chunks_mut(BLOCK).zip(safest.par_chunks_mut(BLOCK)).enumerate();
+        blocks.for_each_init(
+            || (Batch::default(), Pass::default()),
+            |(batch, pass), (block, (weights, safest))| {
+                batch.clear();
+                let first = block * BLOCK;
+                (first..first + weights.len()).for_each(|scene| experience.gather(scene, batch));
+                pass.forward(critic, batch);
+                for (place, (weight, safest)) in weights.iter_mut().zip(safest).enumerate() {
+                    let risk = probability(pass.logit(place, experience.action(first + place)));
+                    let actions = 0..critic.shape().actions;
+                    let risks = actions.map(|action| probability(pass.logit(place, action)));
+                    *safest = risk - risks.fold(1.0, f64::min) <= AS_SAFE;
+                    let share = (risk / FULLY_WEIGHED).sqrt().clamp(LEAST_WEIGHT, 1.0);
+                    *weight = (share * 255.0).round() as u8;
+                }
+            },
+        );
+        (self.weights, self.safest) = (weights, safest);
+    }
+
+    /// Whether what ran was about as safe as could be.
+    pub(crate) fn ran_safest(&self, scene: usize) -> bool {
+        self.safest[scene]
+    }
+
+    /// How often a decision is looked at, relative to 255.
+    pub(crate) fn weight(&self, scene: usize) -> u8 {
+        self.weights[scene]
     }
 
     /// How many decisions there are.

@@ -8,7 +8,9 @@
 //!   gamma · min over actions of the target critic's risk in the next scene    otherwise
 //! ```
 //!
-//! with Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
+//! and, where the action that ran in the next scene was itself about as safe as could be, towards what came of
+//! that in the same way, for up to [`CriticSpec::follow_outcomes`] decisions: the minimum over noisy estimates makes
+//! risk look small, and what really happened does not. With Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
 //!
 //! **Invariants:** the same settings, seed and experience give the same bits on the same machine for any
 //! number of threads: a batch is cut into parts of a fixed size, and their gradients are added in order.
@@ -37,8 +39,8 @@ pub struct CriticSpec {
     pub learning_rate_final: f64,
     /// The share by which the target critic follows after each update.
     pub follow: f64,
-    /// Whether the fast critic chooses the least risky next action, and the slow one only says how risky.
-    pub double: bool,
+    /// Over how many decisions what came of safe actions is followed, instead of asking the target critic.
+    pub follow_outcomes: usize,
 }
 
 impl Default for CriticSpec {
@@ -48,8 +50,8 @@ impl Default for CriticSpec {
             batch: 512,
             learning_rate: 1e-3,
             learning_rate_final: 5e-5,
-            follow: 0.005,
-            double: false,
+            follow: 0.01,
+            follow_outcomes: 10,
         }
     }
 }
@@ -187,10 +189,11 @@ impl CriticLearner {
             let count = PART.min(spec.batch.saturating_sub(index * PART));
             part.scenes.clear();
             let mut tries = 0;
-            while part.scenes.len() < count && tries < 100 * PART {
+            while part.scenes.len() < count && tries < 1000 * PART {
                 tries += 1;
                 let scene = self.sampling.below(experience.len() as u64) as usize;
-                if usable(scene) {
+                let look = self.sampling.below(255) < u64::from(experience.weight(scene));
+                if look && usable(scene) {
                     part.scenes.push(scene);
                 }
             }
@@ -221,6 +224,39 @@ impl CriticLearner {
     }
 }
 
+/// Where following a decision's outcome ends.
+enum Outcome {
+    Incident,
+    Over,
+    /// The target critic is asked about this scene.
+    Ask(usize),
+}
+
+/// Follows what came of a decision, for as long as what ran next was about as safe as could be. Also returns
+/// the chance that the look-ahead goes so far.
+fn follow(experience: &Experience, mut scene: usize, spec: &CriticSpec) -> (f32, Outcome) {
+    let mut goes_on = 1.0;
+    for followed in 0.. {
+        match experience.next(scene) {
+            Next::Incident => return (goes_on, Outcome::Incident),
+            Next::Over => return (goes_on, Outcome::Over),
+            Next::GoesOn => {
+                scene += 1;
+                goes_on *= spec.gamma as f32;
+            }
+            // Only a first scene could be this one, and such are not chosen.
+            Next::Unknown => break,
+        }
+        let ends = followed >= spec.follow_outcomes
+            || !experience.ran_safest(scene)
+            || experience.next(scene) == Next::Unknown;
+        if ends {
+            break;
+        }
+    }
+    (goes_on, Outcome::Ask(scene))
+}
+
 impl Part {
     fn work(
         &mut self,
@@ -238,27 +274,24 @@ impl Part {
         for (index, &scene) in self.scenes.iter().enumerate() {
             experience.gather(scene, &mut self.batch);
             self.actions.push(experience.action(scene));
-            let incident = experience.next(scene) == Next::Incident;
-            self.targets.push(if incident { 1.0 } else { 0.0 });
-            if experience.next(scene) == Next::GoesOn {
-                experience.gather(scene + 1, &mut self.next);
-                self.owners.push(index);
+            let (goes_on, outcome) = follow(experience, scene, spec);
+            match outcome {
+                Outcome::Incident => self.targets.push(goes_on),
+                Outcome::Over => self.targets.push(0.0),
+                Outcome::Ask(next) => {
+                    self.targets.push(goes_on);
+                    experience.gather(next, &mut self.next);
+                    self.owners.push(index);
+                }
             }
         }
         if !self.next.is_empty() {
             self.target_pass.forward(target, &self.next);
-            if spec.double {
-                self.pass.forward(critic, &self.next);
-            }
         }
         for (scene, &owner) in self.owners.iter().enumerate() {
             let actions = 0..target.shape().actions;
-            let chooser = if spec.double { &self.pass } else { &self.target_pass };
-            let least = actions.min_by(|a, b| {
-                chooser.logit(scene, *a).total_cmp(&chooser.logit(scene, *b))
-            });
-            let logit = self.target_pass.logit(scene, least.unwrap_or(0));
-            self.targets[owner] = spec.gamma as f32 * probability(logit) as f32;
+            let logits = actions.map(|action| self.target_pass.logit(scene, action));
+            self.targets[owner] *= probability(logits.fold(f32::INFINITY, f32::min)) as f32;
         }
         self.pass.forward(critic, &self.batch);
         self.by_logit.clear();

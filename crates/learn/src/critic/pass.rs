@@ -107,8 +107,9 @@ impl Pass {
             let first = &mut self.encoded[0];
             fit(first, item_in.outputs * self.items);
             product(critic, item_in, &self.item_columns, Start::Zero, first, self.items);
+            // Not one item in the whole batch is possible: then there are no rows to go through.
             let parts = self.fixed_part.chunks_exact(self.scenes);
-            for (row, part) in first.chunks_exact_mut(self.items).zip(parts) {
+            for (row, part) in first.chunks_exact_mut(self.items.max(1)).zip(parts) {
                 for scene in 0..batch.len() {
                     let add = part[scene];
                     row[batch.segment(scene)].iter_mut().for_each(|value| *value += add);
@@ -217,7 +218,7 @@ impl Pass {
             fit(&mut self.fixed_part_delta, fixed_in.outputs * self.scenes);
             self.fixed_part_delta.fill(0.0);
             let parts = self.fixed_part_delta.chunks_exact_mut(self.scenes);
-            for (row, part) in delta.chunks_exact(self.items).zip(parts) {
+            for (row, part) in delta.chunks_exact(self.items.max(1)).zip(parts) {
                 for (scene, sum) in part[..batch.len()].iter_mut().enumerate() {
                     *sum = row[batch.segment(scene)].iter().sum();
                 }
@@ -290,7 +291,8 @@ fn by_weights(layer: &Layer, delta: &[f32], inputs: &[f32], n: usize, gradients:
         stride: layer.stride(),
     }
     .run();
-    for (bias, row) in gradients[layer.bias()].iter_mut().zip(delta.chunks_exact(n)) {
+    gradients[layer.bias()].fill(0.0);
+    for (bias, row) in gradients[layer.bias()].iter_mut().zip(delta.chunks_exact(n.max(1))) {
         *bias = row.iter().sum();
     }
 }
