@@ -26,13 +26,20 @@ use crate::regime::{Regime, RegimeSpec, typical_duration};
 
 /// Longer episodes than this many decisions cannot be seen to their end.
 const LONG: f64 = 200.0;
-/// The chance that the look-ahead goes on there: 50 decisions on average.
-const LONG_LOOK_AHEAD: f64 = 0.98;
+/// The chance that the look-ahead goes on there: 100 decisions on average.
+const LONG_LOOK_AHEAD: f64 = 0.99;
 
 /// The chance that a look-ahead goes on to the next decision: 1 where an episode can be seen to its end.
 pub fn look_ahead(id: TaskId) -> f64 {
     let task = crate::policy::policy_task(id);
     if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
+}
+
+/// As many episodes as were asked for, but no more than take this many decisions: long episodes say more.
+fn enough(id: TaskId, episodes: u64) -> u64 {
+    const DECISIONS: f64 = 400_000.0;
+    let task = crate::policy::policy_task(id);
+    episodes.min((DECISIONS * task.decision_time / typical_duration(id)) as u64).max(1)
 }
 
 /// The share of decisions on which to try some action, for about so many tries in an episode.

@@ -65,18 +65,18 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Rounds of data, each under the shield of the one before
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub rounds: u64,
     /// Decisions to see in each round
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub decisions: u64,
     /// Updates to make in each round
-    #[arg(long, default_value_t = 25_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 24_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub updates: u64,
     /// Regimes to learn in, by name or as .toml files, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "stationary,mild,average,high")]
     pub regimes: Vec<String>,
-    /// Episodes to measure after each round, and four times as many to calibrate on
+    /// Episodes to measure after each round, and four times as many to calibrate on; fewer where they are long
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=40_000))]
     pub episodes: u64,
     /// Seed of weights and batches
@@ -145,6 +145,7 @@ impl Plan {
 /// A task or regime that cannot be used, an output that cannot be written, or learning that diverges.
 pub fn run(options: &Options) -> Result<()> {
     let plan = Plan::of(options);
+    let episodes = super::enough(options.env, options.episodes);
     let regimes = load_regimes(options.env, &options.regimes)?;
     let files = RunFiles::beside(&options.out)?;
     let mut learner = CriticLearner::new(plan.shape.clone(), plan.critic.clone(), plan.seed)
@@ -192,12 +193,12 @@ pub fn run(options: &Options) -> Result<()> {
         let state = CriticCheckpoint::of(&learner, &settings, [phase, update], &critics);
         keep(&files.checkpoint, &state.to_bytes())?;
         if part + 1 == PHASES {
-            let account = measure_round(&plan, &regimes, learner.critic(), options.episodes)?;
+            let account = measure_round(&plan, &regimes, learner.critic(), episodes)?;
             journal.measured(phase * in_a_phase, &account)?;
         }
     }
     drop(experience);
-    let learned = finish(options, &plan, &regimes, &learner, &mut journal)?;
+    let learned = finish(options, episodes, &plan, &regimes, &learner, &mut journal)?;
     keep(&files.critic, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
@@ -232,6 +233,7 @@ fn measure_round(
 /// Calibrates a learned critic and writes its card.
 fn finish(
     options: &Options,
+    episodes: u64,
     plan: &Plan,
     regimes: &[crate::regime::Regime],
     learner: &CriticLearner,
@@ -241,13 +243,13 @@ fn finish(
     let gamma = plan.critic.gamma;
     let rule = Rule { threshold: USUAL_THRESHOLD, gamma, tries: 0.0 };
     let first = CALIBRATION_SEEDS.start;
-    let seeds = first..first + 4 * options.episodes;
-    ensure!(seeds.end <= CALIBRATION_SEEDS.end - options.episodes, "too many episodes");
+    let seeds = first..first + 4 * episodes;
+    ensure!(seeds.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes");
     let calibration = calibrate(regimes, &mut critic, seeds.clone(), &rule, |shift, account| {
         journal.calibrating(shift, account);
     })?;
     let rule = Rule { tries: super::tries(options.env, 5.0), ..rule };
-    let after = seeds.end..seeds.end + 2 * options.episodes;
+    let after = seeds.end..seeds.end + 2 * episodes;
     let (_, tried) = measure(regimes, &critic, after, &rule)?;
     let card = Card {
         env: plan.env.clone(),

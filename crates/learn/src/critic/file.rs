@@ -48,11 +48,10 @@ impl Critic {
         // A shape is plain numbers, which always have a JSON form.
         writer.metadata(SHAPE, serde_json::to_string(self.shape()).unwrap_or_default());
         writer.metadata(SHIFT, self.shift().to_string());
-        for (name, layer) in self.named_layers() {
-            let rows = self.parameters()[layer.weights()].chunks_exact(layer.stride());
-            let weights: Vec<f32> = rows.flat_map(|row| row[..layer.inputs].to_vec()).collect();
-            writer.f32s(&format!("{name}.weight"), &[layer.outputs, layer.inputs], &weights);
-            writer.f32s(&format!("{name}.bias"), &[layer.outputs], &self.parameters()[layer.bias()]);
+        for (name, weights, bias) in self.named(self.parameters()) {
+            let (rows, columns) = (bias.len(), weights.len() / bias.len());
+            writer.f32s(&format!("{name}.weight"), &[rows, columns], &weights);
+            writer.f32s(&format!("{name}.bias"), &[rows], &bias);
         }
         writer.finish()
     }
@@ -90,6 +89,18 @@ impl Critic {
         let mut about = reader.all_metadata().clone();
         about.retain(|key, _| ![FORMAT, SHAPE, SHIFT].contains(&key.as_str()));
         Ok((critic, about))
+    }
+
+    /// Every layer by its name in a file: weights row by row, and biases. Of another flat array of the same
+    /// length, such as gradients, as if it were the parameters.
+    pub fn named(&self, parameters: &[f32]) -> Vec<(String, Vec<f32>, Vec<f32>)> {
+        let part = |layer: Layer| {
+            let rows = parameters[layer.weights()].chunks_exact(layer.stride());
+            let weights = rows.flat_map(|row| row[..layer.inputs].to_vec()).collect();
+            (weights, parameters[layer.bias()].to_vec())
+        };
+        let layers = self.named_layers().into_iter();
+        layers.map(|(name, layer)| (part(layer), name)).map(|((w, b), name)| (name, w, b)).collect()
     }
 
     /// Every layer with its name in a file.
