@@ -226,7 +226,7 @@ impl From<Fallback> for FallbackName {
 }
 
 impl ShieldSettings {
-    /// The shipped settings of a task: one for all regimes.
+    /// The shipped settings: one for all tasks and regimes, but for the horizon and the last resort.
     ///
     /// # Errors
     ///
@@ -246,7 +246,9 @@ impl ShieldSettings {
                 include_str!("../../../experiments/shields/racetrack.toml")
             }
         };
-        toml::from_str(text).with_context(|| format!("the shipped shield of {}", id.name()))
+        let shared = include_str!("../../../experiments/shield.toml");
+        toml::from_str(&format!("{text}\n{shared}"))
+            .with_context(|| format!("the shipped shield of {}", id.name()))
     }
 
     fn spec(&self) -> ShieldSpec {

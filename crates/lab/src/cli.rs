@@ -48,6 +48,8 @@ enum Command {
 enum RiskCommand {
     /// Learn and calibrate a critic
     Learn(risk::learn::Options),
+    /// Calibrate a critic anew, for other regimes
+    Calibrate(risk::recalibrate::Options),
     /// Print a critic's card, and measure it anew
     Score(risk::score::Options),
 }
@@ -65,6 +67,7 @@ pub fn run() -> Result<()> {
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
         Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
+        Command::Risk(RiskCommand::Calibrate(options)) => risk::recalibrate::run(&options),
         Command::Risk(RiskCommand::Score(options)) => risk::score::run(&options),
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`collect`] | what is seen of the world, and how is it driven meanwhile? |
 //! | [`learn`] | how do rounds of data and learning make a critic? (`cpss risk learn`) |
-//! | [`mod@calibrate`] | do its risks agree with what happens? |
+//! | [`calibrate`] | do its risks agree with what happens? |
+//! | [`recalibrate`] | how is a critic made to fit another traffic? (`cpss risk calibrate`) |
 //! | [`score`] | how good is a critic? (`cpss risk score`) |
 //! | [`shipped`] | which critics come with the program? |
 
@@ -12,12 +13,12 @@ pub mod calibrate;
 pub mod collect;
 mod journal;
 pub mod learn;
+pub mod recalibrate;
 pub mod score;
 pub mod shipped;
 
 use anyhow::Result;
 use cpss_highway::TaskId;
-use cpss_learn::critic::Critic;
 use cpss_risk::LearnedRisk;
 use sha2::{Digest, Sha256};
 
@@ -62,18 +63,4 @@ pub fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
 /// The hash of a critic's file.
 pub fn hash(risk: &LearnedRisk) -> String {
     Sha256::digest(risk.to_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// What a critic can tell apart: by how much the avoidable risks of the slow and the fast critic typically
-/// differ, where they are small. One is a mean of the other over some time of learning, so this is how much
-/// learning still moved them.
-fn resolution(regimes: &[Regime], slow: &Critic, fast: &Critic, first_seed: u64) -> Result<f64> {
-    const DECISIONS: usize = 20_000;
-    const SMALL: f64 = 0.02;
-    let mut fast = fast.clone();
-    fast.set_shift(slow.shift());
-    let seen = collect::collect(regimes, Some(slow), 0, first_seed..1_000_000, DECISIONS)?;
-    let differences = collect::compare(slow, &fast, &seen, SMALL);
-    let middle = differences.len() / 2;
-    Ok(differences.get(middle).map_or(0.0, |difference| (difference * 1e6).round() / 1e6))
 }

@@ -26,8 +26,6 @@ pub struct LearnedRisk {
 pub struct Card {
     /// The task it was learned in.
     pub env: String,
-    /// The regimes it was learned in.
-    pub regimes: Vec<String>,
     /// Which features it reads.
     pub features: String,
     /// The actions it knows, one for each output.
@@ -47,6 +45,8 @@ pub struct Card {
 /// How a critic was learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Learning {
+    /// The regimes it was learned in.
+    pub regimes: Vec<String>,
     /// The seed of weights and batches.
     pub seed: u64,
     /// Rounds of data.
@@ -62,6 +62,8 @@ pub struct Learning {
 /// How a critic was calibrated: on shielded episodes that it has not learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
+    /// The regimes it was calibrated in.
+    pub regimes: Vec<String>,
     /// Episodes, and the first of their seeds.
     pub episodes: u64,
     /// The first of their seeds.

@@ -6,21 +6,30 @@
 //! world, with the least risky one ever after, which is what a risk is the probability of; sorted by the
 //! risk foretold, the shares that ended in an incident stand beside it.
 //!
-//! [`calibrate`] shifts the log-odds until the surprise is conservative with confidence. Picking the least
+//! [`certify`] shifts the log-odds until the surprise is conservative with confidence. Picking the least
 //! risky of several actions favours underestimated ones, so this comes after the choice, not before.
 
 use std::ops::Range;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
-use cpss_risk::card::{Bin, Calibration};
+use cpss_risk::card::{Bin, Calibration, Card, Learning};
+use cpss_risk::features::NAME;
+use cpss_risk::{ActionKey, LearnedRisk};
 use serde::Serialize;
 
 use super::collect::{Measured, Rule, Tried, measure};
+use super::learn::{CALIBRATION_SEEDS, USUAL_THRESHOLD};
+use super::{look_ahead, tries};
+use crate::policy::policy_task;
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order.
 const SHIFTS: [f32; 9] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0];
+
+/// Thresholds below the usual one that a critic may be able to tell apart.
+const FINER: [f64; 3] = [0.001, 0.0003, 0.0001];
 
 /// The borders of the reliability's bins.
 const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];
@@ -79,40 +88,117 @@ impl Account {
     }
 }
 
-/// Finds the smallest shift with which a critic is conservative, and sets it; the largest if none is.
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Account { incidents, return_mean, start, chosen, arriving, surprise, .. } = self;
+        write!(
+            f,
+            "incidents {incidents:.4} = start {start:.4} + chosen {chosen:.4} + arriving {arriving:.4} + \
+             surprise {surprise:+.4}; return {return_mean:.2}, interventions {:.1} %",
+            100.0 * self.interventions
+        )
+    }
+}
+
+/// Where a critic is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// The task.
+    pub env: TaskId,
+    /// The regimes, by turns.
+    pub regimes: &'a [Regime],
+    /// Their names.
+    pub names: &'a [String],
+    /// Episodes of a first look; four times as many decide.
+    pub episodes: u64,
+}
+
+/// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
 ///
 /// # Errors
 ///
 /// A task without shipped policies.
-pub fn calibrate(
+pub fn certify(
+    stage: &Stage<'_>,
+    mut critic: Critic,
+    learning: Learning,
+    mut tell: impl FnMut(&str),
+) -> Result<LearnedRisk> {
+    let Stage { env, regimes, names, episodes } = *stage;
+    let gamma = look_ahead(env);
+    let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
+    let fresh = seeds.end..seeds.end + 2 * episodes;
+    ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
+    let rule = Rule { threshold: USUAL_THRESHOLD, gamma, tries: 0.0 };
+    let account = shift(regimes, &mut critic, seeds.clone(), &rule, &mut tell)?;
+    let resolution = resolution(regimes, &critic, seeds.clone(), (&rule, &account), &mut tell)?;
+    let rule = Rule { tries: tries(env, 5.0), ..rule };
+    let (_, tried) = measure(regimes, &critic, fresh, &rule)?;
+    let card = Card {
+        env: env.name().to_owned(),
+        features: NAME.to_owned(),
+        actions: ActionKey::list(&policy_task(env).controls),
+        gamma,
+        resolution,
+        learning,
+        calibration: Calibration {
+            regimes: names.to_vec(),
+            episodes: account.episodes,
+            first_seed: seeds.start,
+            threshold: rule.threshold,
+            shift: f64::from(critic.shift()),
+            incidents: account.incidents,
+            start: account.start,
+            chosen: account.chosen,
+            arriving: account.arriving,
+            surprise: account.surprise,
+            surprise_ci95: account.surprise_ci95,
+        },
+        reliability: reliability(&tried),
+    };
+    Ok(LearnedRisk::new(critic, card)?)
+}
+
+/// Finds the smallest shift with which a critic is conservative, and sets it; the largest if none is.
+fn shift(
     regimes: &[Regime],
     critic: &mut Critic,
     seeds: Range<u64>,
     rule: &Rule,
-    mut tell: impl FnMut(f32, &Account),
-) -> Result<Calibration> {
+    tell: &mut impl FnMut(&str),
+) -> Result<Account> {
     let mut last = Account::default();
     for shift in SHIFTS {
         critic.set_shift(shift);
-        let rule = Rule { tries: 0.0, ..*rule };
-        last = Account::of(&measure(regimes, critic, seeds.clone(), &rule)?.0);
-        tell(shift, &last);
+        last = Account::of(&measure(regimes, critic, seeds.clone(), rule)?.0);
+        tell(&format!("log-odds {shift:+}: {last}"));
         if last.is_conservative() {
             break;
         }
     }
-    Ok(Calibration {
-        episodes: last.episodes,
-        first_seed: seeds.start,
-        threshold: rule.threshold,
-        shift: f64::from(critic.shift()),
-        incidents: last.incidents,
-        start: last.start,
-        chosen: last.chosen,
-        arriving: last.arriving,
-        surprise: last.surprise,
-        surprise_ci95: last.surprise_ci95,
-    })
+    Ok(last)
+}
+
+/// Finds what a critic can tell apart: the smallest avoidable risk that it pays to act on. Acting on less than
+/// that is acting on noise, and does harm.
+fn resolution(
+    regimes: &[Regime],
+    critic: &Critic,
+    seeds: Range<u64>,
+    (rule, usual): (&Rule, &Account),
+    tell: &mut impl FnMut(&str),
+) -> Result<f64> {
+    let mut best = (rule.threshold, *usual);
+    for threshold in FINER {
+        let rule = Rule { threshold, ..*rule };
+        let account = Account::of(&measure(regimes, critic, seeds.clone(), &rule)?.0);
+        tell(&format!("threshold {threshold}: {account}"));
+        if account.incidents >= best.1.incidents {
+            break;
+        }
+        best = (threshold, account);
+    }
+    Ok(best.0)
 }
 
 /// Sorts what was tried by the risk foretold.

@@ -9,8 +9,7 @@
 use anyhow::Result;
 use cpss_learn::QFunction;
 use cpss_learn::critic::experience::{Experience, Next};
-use cpss_learn::critic::pass::{Batch, Pass};
-use cpss_learn::critic::{Critic, Scratch, probability};
+use cpss_learn::critic::{Critic, Scratch};
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, World};
 use cpss_risk::features::{FIXED, Features, ITEM};
@@ -348,27 +347,4 @@ pub fn measure(
         .collect::<Result<Vec<_>>>()?;
     let (measured, tried): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     Ok((measured.concat(), tried.concat()))
-}
-
-/// By how much the avoidable risks of two critics differ, where the first's are at most `small`, rising.
-pub fn compare(a: &Critic, b: &Critic, seen: &Experience, small: f64) -> Vec<f64> {
-    let actions = a.shape().actions;
-    let mut passes = [a, b].map(|critic| (critic, Pass::default(), vec![0.0; actions]));
-    let mut differences = Vec::new();
-    let mut batch = Batch::default();
-    for scene in 0..seen.len() {
-        batch.clear();
-        seen.gather(scene, &mut batch);
-        for (critic, pass, risks) in &mut passes {
-            pass.forward(critic, &batch);
-            for (action, risk) in risks.iter_mut().enumerate() {
-                *risk = probability(pass.logit(0, action) + critic.shift());
-            }
-        }
-        let [(.., a), (.., b)] = &passes;
-        let pairs = a.iter().zip(b).map(|(x, y)| (x - least(a), y - least(b)));
-        differences.extend(pairs.filter(|(x, _)| *x > 0.0 && *x <= small).map(|(x, y)| (x - y).abs()));
-    }
-    differences.sort_by(f64::total_cmp);
-    differences
 }

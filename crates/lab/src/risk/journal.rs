@@ -143,13 +143,8 @@ impl Journal {
             ("shielded/surprise", surprise as f32),
         ];
         self.events.scalars(wall_time(), updates, &scalars)?;
-        self.say(&describe(account));
+        self.say(&account.to_string());
         Ok(())
-    }
-
-    /// A shift was tried.
-    pub(super) fn calibrating(&mut self, shift: f32, account: &Account) {
-        self.say(&format!("log-odds + {shift}: {}", describe(account)));
     }
 
     /// Makes sure that all is written.
@@ -161,18 +156,10 @@ impl Journal {
         self.csv.sync_all().context("cannot write the log")
     }
 
-    fn say(&self, words: &str) {
+    /// Tells the person who waits.
+    pub(super) fn say(&self, words: &str) {
         note!("[{:>5.0} s] {words}", self.started.elapsed().as_secs_f64());
     }
-}
-
-fn describe(account: &Account) -> String {
-    let Account { incidents, return_mean, interventions, start, chosen, arriving, surprise, .. } = account;
-    format!(
-        "incidents {incidents:.4} = start {start:.4} + chosen {chosen:.4} + arriving {arriving:.4} + \
-         surprise {surprise:.4}; return {return_mean:.2}, interventions {:.1} %",
-        100.0 * interventions
-    )
 }
 
 fn wall_time() -> f64 {

@@ -12,19 +12,18 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use cpss_highway::TaskId;
 use cpss_learn::critic::checkpoint::CriticCheckpoint;
 use cpss_learn::critic::experience::Experience;
 use cpss_learn::critic::learner::{CriticLearner, CriticSpec};
 use cpss_learn::critic::{Critic, Shape};
-use cpss_risk::card::{Card, Learning};
+use cpss_risk::card::Learning;
 use cpss_risk::features::{FIXED, ITEM, NAME};
-use cpss_risk::{ActionKey, LearnedRisk};
 use serde::Serialize;
 
-use super::calibrate::{Account, calibrate, reliability};
+use super::calibrate::{Account, Stage, certify};
 use super::collect::{Rule, collect, measure};
 use super::journal::{Journal, RunFiles};
 use super::{load_regimes, look_ahead};
@@ -34,7 +33,7 @@ use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
 pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
-const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
+pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
 
 /// The avoidable risk that is let through while a critic is measured and calibrated.
 pub const USUAL_THRESHOLD: f64 = 0.003;
@@ -198,7 +197,9 @@ pub fn run(options: &Options) -> Result<()> {
         }
     }
     drop(experience);
-    let learned = finish(options, episodes, &plan, &regimes, &learner, &mut journal)?;
+    let stage = Stage { env: options.env, regimes: &regimes, names: &plan.regimes, episodes };
+    let critic = learner.critic().clone();
+    let learned = certify(&stage, critic, learning(&plan), |words| journal.say(words))?;
     keep(&files.critic, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
@@ -230,43 +231,14 @@ fn measure_round(
     Ok(Account::of(&measure(regimes, critic, seeds, &rule)?.0))
 }
 
-/// Calibrates a learned critic and writes its card.
-fn finish(
-    options: &Options,
-    episodes: u64,
-    plan: &Plan,
-    regimes: &[crate::regime::Regime],
-    learner: &CriticLearner,
-    journal: &mut Journal,
-) -> Result<LearnedRisk> {
-    let mut critic = learner.critic().clone();
-    let gamma = plan.critic.gamma;
-    let rule = Rule { threshold: USUAL_THRESHOLD, gamma, tries: 0.0 };
-    let first = CALIBRATION_SEEDS.start;
-    let seeds = first..first + 4 * episodes;
-    ensure!(seeds.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes");
-    let calibration = calibrate(regimes, &mut critic, seeds.clone(), &rule, |shift, account| {
-        journal.calibrating(shift, account);
-    })?;
-    let rule = Rule { tries: super::tries(options.env, 5.0), ..rule };
-    let after = seeds.end..seeds.end + 2 * episodes;
-    let (_, tried) = measure(regimes, &critic, after, &rule)?;
-    let card = Card {
-        env: plan.env.clone(),
+/// What the card says about the learning.
+fn learning(plan: &Plan) -> Learning {
+    Learning {
         regimes: plan.regimes.clone(),
-        features: NAME.to_owned(),
-        actions: ActionKey::list(&policy_task(options.env).controls),
-        gamma,
-        resolution: super::resolution(regimes, &critic, learner.online(), seeds.start)?,
-        learning: Learning {
-            seed: plan.seed,
-            rounds: plan.rounds,
-            decisions: plan.decisions as usize,
-            updates: plan.updates,
-            seeds: [LEARNING_SEEDS.start, LEARNING_SEEDS.end],
-        },
-        calibration,
-        reliability: reliability(&tried),
-    };
-    Ok(LearnedRisk::new(critic, card)?)
+        seed: plan.seed,
+        rounds: plan.rounds,
+        decisions: plan.decisions as usize,
+        updates: plan.updates,
+        seeds: [LEARNING_SEEDS.start, LEARNING_SEEDS.end],
+    }
 }

@@ -124,17 +124,18 @@ pub fn run(options: &Options) -> Result<()> {
 ///
 /// Standard output that cannot be written.
 pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
-    let Card { env, regimes, gamma, resolution, learning, calibration, .. } = risk.card();
+    let Card { env, gamma, resolution, learning, calibration, .. } = risk.card();
     let [low, high] = calibration.surprise_ci95;
     say!("{name}: the risk of every action in {env}")?;
-    say!("  learned in    {} (gamma {gamma})", regimes.join(", "))?;
+    say!("  learned in    {} (gamma {gamma})", learning.regimes.join(", "))?;
     say!(
         "  from          {} rounds of {} decisions and {} updates, seed {}",
         learning.rounds, learning.decisions, learning.updates, learning.seed
     )?;
     say!(
-        "  calibrated on {} shielded episodes: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",
+        "  calibrated on {} shielded episodes in {}: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",
         calibration.episodes,
+        calibration.regimes.join(", "),
         calibration.incidents,
         calibration.surprise,
         if high <= 0.0 { "" } else { ": NOT conservative" }

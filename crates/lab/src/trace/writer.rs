@@ -140,7 +140,7 @@ impl RiskLine {
         let card = risk.card();
         RiskLine {
             sha256: crate::risk::hash(risk),
-            regimes: card.regimes.clone(),
+            regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
         }
