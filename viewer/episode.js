@@ -59,6 +59,8 @@
  * @property {number[]} allowed
  * @property {number[]} ran
  * @property {string[]} verdict
+ * @property {number[][]} risks Of each action.
+ * @property {number[]} unavoidable The least of them.
  * @property {number[][]} costs
  * @property {number[][]} likes
  * @property {number[]} density
@@ -66,11 +68,13 @@
  * @property {number[]} tau_budget
  * @property {number[]} gain
  * @property {number[]} charge
+ * @property {number[]} closeness How close each step came to anything.
  * @property {number[]} mispredicted
  * @property {number[]} spent
  * @property {number[]} excess
  * @property {number[]} envelope
- * @property {([string, number, number] | null)[]} conflict
+ * @property {([string, number, number] | null)[]} conflict What a refused proposal's risk is due to, the
+ *   risk, and the risk without that.
  * @property {(WhatIf | null)[]} what_if
  * @property {Pose[][]} scenes
  * @property {EpisodeRecord | null} record
@@ -104,8 +108,8 @@ export function openEpisode(film, roads) {
     links: scenes.slice(1).map((now, place) => matched(scenes[place], now, film.decision_time)),
   };
   for (const name of [
-    "proposal", "allowed", "ran", "costs", "likes", "density", "tau", "tau_budget", "gain",
-    "charge", "mispredicted", "spent", "excess", "envelope",
+    "proposal", "allowed", "ran", "risks", "unavoidable", "costs", "likes", "density", "tau", "tau_budget", "gain",
+    "charge", "closeness", "mispredicted", "spent", "excess", "envelope",
   ]) {
     episode[name] = column(name);
   }

@@ -28,7 +28,7 @@ export function outcome(episode, step) {
   if (branch.crashed) return hasFailed ? "unavoided" : "avoided";
   if (hasFailed) return "nothing";
   const most = (/** @type {number[]} */ costs) => costs.reduce((a, b) => Math.max(a, b), 0);
-  return most(branch.costs) > most(episode.charge.slice(step, until)) ? "closer" : "nothing";
+  return most(branch.costs) > most(episode.closeness.slice(step, until)) ? "closer" : "nothing";
 }
 
 /**

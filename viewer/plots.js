@@ -92,7 +92,7 @@ export class Plots {
     if (how.judged) series.push({ name: "τ re-judged", look: "judged", values: how.judged.tau });
     const { svg, y } = this.panel("Cost", series, {
       height: 128, range: [0, 1], ticks: [0, 0.01, 0.05, 0.2, 0.5, 1], root: true,
-    }, "Predicted costs of the proposal and of what ran, and the threshold, on a root scale");
+    }, "Costs of the proposal and of what ran, and the threshold, on a root scale");
     for (const step of episode.interventions.filter((one) => this.isSeen(one))) {
       const value = episode.costs[step][episode.proposal[step]];
       if (Number.isFinite(value)) {

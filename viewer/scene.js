@@ -1,7 +1,7 @@
 // What does an observer see, and what does the shield see in it?
 //
 // Draws one moment of an episode: the road, cars with their headings, the ego with its proposal and
-// what ran, the predicted conflict that made the shield act, and the ghost of the ego without the
+// what ran, the body that makes the proposal risky, and the ghost of the ego without the
 // intervention. Start at `drawScene`. Brightness alone tells ego, others and wrecks apart; colour adds
 // to it. The y axis points down, as the world's does on screens.
 
@@ -68,7 +68,7 @@ export function drawScene(canvas, episode, time, view, inks) {
   drawCar(context, scene[0], size, "ego", inks, pixel);
   if (step < episode.steps) drawActions(context, episode, step, scene[0], inks, pixel);
   if (refused && conflict) {
-    const other = hazard === null ? null : scene[hazard];
+    const other = hazard === null ? obstacleOf(episode, conflict[0]) : scene[hazard];
     drawConflict(context, scene[0], other ?? null, conflictWords(conflict), inks, pixel);
   }
   context.setTransform(dots, 0, 0, dots, 0, 0);
@@ -117,10 +117,10 @@ function drawActions(context, episode, step, ego, inks, pixel) {
 }
 
 /**
- * A line to what the proposal would come too close to, with when and how close.
+ * A line to what makes the proposal risky, or a ring around the ego if it is the road, with the risk.
  * @param {CanvasRenderingContext2D} context
  * @param {Pose} ego
- * @param {Pose | null} other
+ * @param {number[] | null} other
  * @param {string} words
  * @param {Inks} inks
  * @param {number} pixel
@@ -194,4 +194,10 @@ export function ghostAt(episode, time) {
 function carOf(hazard) {
   const found = /^car (\d+)$/.exec(hazard);
   return found ? Number(found[1]) : null;
+}
+
+/** @param {Episode} episode @param {string} hazard @returns {number[] | null} */
+function obstacleOf(episode, hazard) {
+  const found = /^obstacle (\d+)$/.exec(hazard);
+  return found ? episode.road.obstacles[Number(found[1])] ?? null : null;
 }

@@ -1,8 +1,8 @@
 // What would the shield have said with another budget?
 //
 // The arithmetic of crates/shield (ledger.rs, threshold.rs, fallback.rs), operation by operation, on
-// the same doubles. Costs, gain and charges are the trace's own: none of them depends on the budget
-// as long as the episode is the recorded one. So at the recorded budget every threshold and verdict
+// the same doubles. Costs and gain are the trace's own, and what is charged is the cost of what ran: none
+// of them depends on the budget as long as the episode is the recorded one. So at the recorded budget every threshold and verdict
 // comes out as recorded, to the last bit (tests/shield.test.js), and at another one this is what the
 // shield would have said along the recorded way, not what would then have happened.
 //
@@ -60,7 +60,8 @@ export function rejudge(episode, budget) {
       judged.interventions.push(step);
     }
 
-    const charge = episode.charge[step];
+    const cost = costs[episode.ran[step]];
+    const charge = usable(cost) ? cost : 1;
     excess += charge > tau ? charge - tau : 0;
     spent += charge;
     judged.tau.push(tau);

@@ -7,7 +7,7 @@ import { failed, stepAt } from "./episode.js";
 import { outcome } from "./outcome.js";
 import { Plots } from "./plots.js";
 import { drawScene, inksOf, sceneHeight } from "./scene.js";
-import { actionWords, armWords, endBadge, OUTCOMES, stepWords } from "./words.js";
+import { actionWords, armWords, endBadge, OUTCOMES, riskWords, stepWords } from "./words.js";
 
 /** @import { Episode } from "./episode.js" */
 /** @import { Inks } from "./marks.js" */
@@ -47,7 +47,8 @@ export class Stage {
     this.panels = make("div", "plots");
     this.panels.dataset.arm = episode.arm.toUpperCase();
     this.says = make("p", "says");
-    this.root.append(this.header(), this.canvas, this.doing, this.says, this.panels);
+    this.risks = make("p", "risks");
+    this.root.append(this.header(), this.canvas, this.doing, this.says, this.risks, this.panels);
   }
 
   header() {
@@ -118,6 +119,7 @@ export class Stage {
     if (this.shown === step) return;
     this.shown = step;
     this.says.textContent = stepWords(episode, step);
+    this.risks.textContent = riskWords(episode, step);
     this.canvas.setAttribute("aria-label", `The scene from above. ${this.says.textContent}`);
     this.doing.replaceChildren(...this.actions(step));
   }

@@ -63,12 +63,17 @@ export function timeWords(time) {
   return `${time.toFixed(1)} s`;
 }
 
-/** How close to what is predicted, and when. @param {[string, number, number]} conflict */
-export function conflictWords([hazard, time, clearance]) {
-  const isEdge = hazard === "boundary";
-  const room = `${clearance.toFixed(1)} m${isEdge ? " to the road's edge" : ""}`;
-  const near = clearance > 0 ? room : isEdge ? "off the road" : "contact";
-  return `${near} in ${timeWords(time)}`;
+/** What a proposal's risk is due to. @param {[string, number, number]} conflict */
+export function conflictWords([hazard, risk, without]) {
+  if (hazard === "road") return `the road itself: risk ${costWords(risk)}`;
+  return `${hazard}: risk ${costWords(risk)}, ${costWords(without)} without it`;
+}
+
+/** What each action risks, and how much of it cannot be avoided. @param {Episode} episode @param {number} step */
+export function riskWords(episode, step) {
+  if (step >= episode.steps) return "";
+  const risks = episode.risks[step].map((risk, action) => `${actionWords(episode, action)} ${costWords(risk)}`);
+  return `Risk: ${risks.join(", ")}. Unavoidable: ${costWords(episode.unavoidable[step])}.`;
 }
 
 /** How an episode ended. @param {Episode} episode */
@@ -99,23 +104,23 @@ export function stepWords(episode, step) {
   const threshold = `threshold ${costWords(tau[step])} (cap ${episode.shield.tau_cap}, ` +
     `budget ${costWords(tau_budget[step])}, gain ${gain[step].toFixed(2)})`;
   const head = `Step ${step + 1} of ${episode.steps}, ${timeWords(step * episode.decision_time)}: ` +
-    `the policy proposes ${action(proposal[step])}, predicted cost ${cost(proposal[step])}`;
+    `the policy proposes ${action(proposal[step])}, cost ${cost(proposal[step])}`;
   if (kind === "admit") return `${head}. Admitted: within the ${threshold}.`;
 
   const why = `${REASONS[reason] ?? reason}; ${threshold}`;
   const conflict = episode.conflict[step];
-  const near = conflict ? ` Predicted: ${conflictWords(conflict)}.` : "";
+  const blame = conflict ? ` ${capital(conflictWords(conflict))}.` : "";
   const other = (/** @type {number} */ place) => kind === "infeasible"
     ? `No action is admissible; the least risky, ${action(place)} (cost ${cost(place)}),`
     : `${capital(action(place))} (cost ${cost(place)})`;
   if (episode.shield.shadow) {
     return `${head}. A shield would have refused it: ${why}. ` +
-      `${other(allowed[step])} would have run; the proposal ran.${near}`;
+      `${other(allowed[step])} would have run; the proposal ran.${blame}`;
   }
   const found = outcome(episode, step);
   const branched = found ? ` Without this intervention: ${OUTCOME_SENTENCES[found]}.` : "";
   return `${head}. Refused: ${why}. ` +
-    `${other(ran[step])} ran${kind === "infeasible" ? "" : " instead"}.${near}${branched}`;
+    `${other(ran[step])} ran${kind === "infeasible" ? "" : " instead"}.${blame}${branched}`;
 }
 
 /** @param {string} words */

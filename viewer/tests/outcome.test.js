@@ -10,12 +10,12 @@ import { embedded } from "./run.js";
 
 /**
  * An episode of six decisions, of which the third was replaced.
- * @param {{branch: any, charge?: number[], crashed?: boolean, off_road?: boolean,
+ * @param {{branch: any, closeness?: number[], crashed?: boolean, off_road?: boolean,
  *   look_ahead?: number | null}} how
  */
-function replaced({ branch, charge = [0, 0, 0, 0, 0, 0], crashed = false, off_road = false, look_ahead = 3 }) {
+function replaced({ branch, closeness = [0, 0, 0, 0, 0, 0], crashed = false, off_road = false, look_ahead = 3 }) {
   const what_if = [null, null, branch, null, null, null];
-  return /** @type {any} */ ({ steps: 6, look_ahead, what_if, charge, record: { crashed, off_road } });
+  return /** @type {any} */ ({ steps: 6, look_ahead, what_if, closeness, record: { crashed, off_road } });
 }
 
 const calm = { crashed: false, costs: [0, 0.2, 0], ghost: [] };
@@ -34,9 +34,9 @@ test("a crash in the branch was avoided unless the episode failed within the loo
 
 test("without a crash the closer one counts, over the same decisions", () => {
   assert.equal(outcome(replaced({ branch: calm }), 2), "closer");
-  assert.equal(outcome(replaced({ branch: calm, charge: [0, 0, 0, 0.2, 0, 0] }), 2), "nothing");
-  assert.equal(outcome(replaced({ branch: calm, charge: [0, 0, 0, 0, 0, 0.5] }), 2), "closer");
-  assert.equal(outcome(replaced({ branch: calm, charge: [0, 0.5, 0, 0, 0, 0] }), 2), "closer");
+  assert.equal(outcome(replaced({ branch: calm, closeness: [0, 0, 0, 0.2, 0, 0] }), 2), "nothing");
+  assert.equal(outcome(replaced({ branch: calm, closeness: [0, 0, 0, 0, 0, 0.5] }), 2), "closer");
+  assert.equal(outcome(replaced({ branch: calm, closeness: [0, 0.5, 0, 0, 0, 0] }), 2), "closer");
   assert.equal(outcome(replaced({ branch: null }), 2), null);
 });
 

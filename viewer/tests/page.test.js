@@ -83,9 +83,12 @@ test("the cursor moves in all plots of all stages", () => opened(browser, REPORT
 }));
 
 test("the plots of a long episode turn their pages", async () => {
-  const long = choices.find((/** @type {any} */ one) => one.task === "racetrack-v0" &&
-    openEpisode(films[Object.fromEntries(one.films).cpss], roads).duration > 200);
-  await opened(browser, REPORT, { hash: `#episode=${long.id}&show=cpss` }, async (page) => {
+  const long = choices
+    .flatMap((/** @type {any} */ { id, films: told }) => told.map((/** @type {[string, number]} */ [arm, place]) =>
+      ({ id, arm, duration: openEpisode(films[place], roads).duration })))
+    .reduce((/** @type {any} */ a, /** @type {any} */ b) => b.duration > a.duration ? b : a);
+  assert.ok(long.duration > 100, `the longest episode lasts ${long.duration} s`);
+  await opened(browser, REPORT, { hash: `#episode=${long.id}&show=${long.arm}` }, async (page) => {
     const labels = new Set();
     for (const share of [0, 0.03, 0.5, 0.999, 1]) {
       await page.locator('[data-part="scrubber"]').evaluate((element, to) => {
@@ -100,7 +103,8 @@ test("the plots of a long episode turn their pages", async () => {
     }
     assert.ok(labels.size >= 3, [...labels].join());
     await page.selectOption('[data-part="axis"]', "whole");
-    assert.equal(await page.locator('.tick.moment').last().textContent(), "300 s");
+    const last = Number.parseFloat(await page.locator('.tick.moment').last().textContent() ?? "");
+    assert.ok(last > 0.6 * long.duration && last <= long.duration, `${last} of ${long.duration}`);
   });
 });
 
@@ -155,6 +159,12 @@ test("the words of a step are the numbers of the trace", async () => {
     const { words } = await shielded(page);
     assert.ok(words.includes(`Step ${step + 1} of ${trace.steps.length}`), words);
     assert.ok(words.includes(`cap ${tau[1]}`), words);
+    const [hazard] = trace.steps[step].conflict;
+    const blamed = hazard === "road" ? "The road itself: risk " : /(Car|Obstacle) \d+: risk [\d.e-]+, .* without it/;
+    assert.match(words, new RegExp(blamed));
+    const told = await page.textContent('.stage[data-arm="cpss"] .risks');
+    assert.equal(told?.match(/[a-z]+ [\d.]/g)?.length, trace.steps[step].risks.length, told ?? "");
+    assert.match(told ?? "", /^Risk: .* Unavoidable: /);
     const row = page.locator('.stage[data-arm="cpss"] [data-panel="interventions"] title');
     assert.ok((await row.allTextContents()).includes(`${verdict} at step ${step + 1}`));
   });
@@ -172,6 +182,19 @@ test("side by side stays in step", () => opened(browser, REPORT, {}, async (page
     await page.waitForTimeout(60);
   }
   assert.ok((await shown(page)).time > 0);
+}));
+
+test("nothing on a stage lies over anything else", () => opened(browser, REPORT, {}, async (page) => {
+  const stages = await page.locator(".stage").evaluateAll((all) => all.map((stage) =>
+    [...stage.querySelectorAll(":scope > :not(.plots), .panel")].map((part) => {
+      const { top, bottom } = part.getBoundingClientRect();
+      return { name: part.className, top, bottom };
+    })));
+  assert.equal(stages.length, 2);
+  for (const parts of stages) {
+    assert.equal(parts.length, 9);
+    parts.slice(1).forEach(({ name, top }, place) => assert.ok(top >= parts[place].bottom - 0.5, name));
+  }
 }));
 
 test("a link opens at its moment, and the address follows", async () => {

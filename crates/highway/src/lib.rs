@@ -31,11 +31,11 @@
 //! # Where things are
 //!
 //! - [`task`]: the tasks, one file each, with Gymnasium's headings. A new task is a new file there.
-//! - [`road`], [`lane`], [`route`]: the map. [`vehicle`], [`driver`], [`control`]: the cars and who
-//!   drives them. [`simulation`]: one frame. [`world`], [`batch`]: episodes.
+//! - [`road`], [`lane`], [`route`]: the map. [`vehicle`], [`driver`]: the cars and who drives them.
+//!   [`simulation`]: one frame. [`world`], [`batch`]: episodes.
 //! - [`observation`], [`action`]: what the policy sees and says.
-//! - [`scene`]: what an observer could see, for whoever judges risk; [`rehearsal`]: how it would go on
-//!   by the book. [`disturb`]: the one door through which drift enters.
+//! - [`scene`]: what an observer could see, for whoever judges risk. [`disturb`]: the one door through
+//!   which drift enters.
 //! - [`random`]: NumPy's random numbers.
 //!
 //! # What differs from highway-env
@@ -56,7 +56,7 @@ mod arith;
 mod atlas;
 pub mod batch;
 mod collision;
-pub mod control;
+mod control;
 pub mod disturb;
 pub mod driver;
 mod fields;
@@ -68,7 +68,6 @@ pub mod observation;
 mod power;
 pub mod random;
 mod regulation;
-pub mod rehearsal;
 pub mod road;
 pub mod route;
 pub mod scene;

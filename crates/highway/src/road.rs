@@ -216,11 +216,6 @@ impl Network {
         seen.into_iter()
     }
 
-    /// All nodes.
-    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u16).map(NodeId)
-    }
-
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node.name == name).map(|i| NodeId(i as u16))

@@ -9,14 +9,13 @@
 //! Where a car is bound is public in highway-env too: any observation may ask for `cos_d` and `sin_d`
 //! of every car, as the shipped policy of the intersection does. It stands for a turn signal.
 //!
-//! Start at [`Scene::observe`]; [`Ego::vehicle`] rebuilds the ego as the world drives it, for
-//! predicting where an action would take it.
+//! Start at [`Scene::observe`].
 
 use crate::neighbours::{OBSTACLE_SIZE, Obstacle};
 use crate::observation::destination_direction;
 use crate::road::{LaneId, Network};
 use crate::route::Route;
-use crate::vehicle::{Driver, LENGTH, MAX_SPEED, Vehicle, WIDTH};
+use crate::vehicle::{Driver, LENGTH, Vehicle, WIDTH};
 use crate::world::World;
 
 /// Everything an observer could see, and what the ego means to do.
@@ -155,37 +154,6 @@ impl Body {
     fn of_obstacle(obstacle: &Obstacle, network: &Network) -> Body {
         Body::new(network, obstacle.position, 0.0, 0.0, [OBSTACLE_SIZE, OBSTACLE_SIZE])
     }
-
-    /// A car at this place that steers straight on, aims for its lane and speed, and has no plan.
-    pub(crate) fn vehicle(&self, driver: Driver) -> Vehicle {
-        Vehicle {
-            x: self.position[0],
-            y: self.position[1],
-            heading: self.heading,
-            speed: self.speed,
-            cos: self.cos,
-            sin: self.sin,
-            along: self.along,
-            across: self.across,
-            slip_sin: 0.0,
-            slip_cos: 1.0,
-            acceleration: self.acceleration.unwrap_or(0.0),
-            target_speed: self.speed,
-            exponent: 4.0,
-            timer: 0.0,
-            impact: None,
-            speed_range: [-MAX_SPEED, MAX_SPEED],
-            braking: None,
-            route: Route::default(),
-            lane: self.lane,
-            target_lane: self.lane,
-            driver,
-            crashed: self.crashed,
-            checks_collisions: true,
-            is_yielding: false,
-            speed_index: 0,
-        }
-    }
 }
 
 impl Ego {
@@ -199,21 +167,6 @@ impl Ego {
             route: vehicle.route,
             slip_sin: vehicle.slip_sin,
             speed_range: vehicle.speed_range,
-        }
-    }
-
-    /// The ego as the world drives it, to be told what to do and moved frame by frame with
-    /// [`crate::control`].
-    pub fn vehicle(&self) -> Vehicle {
-        Vehicle {
-            slip_sin: self.slip_sin,
-            slip_cos: (1.0 - self.slip_sin * self.slip_sin).max(0.0).sqrt(),
-            target_speed: self.target_speed,
-            speed_range: self.speed_range,
-            route: self.route,
-            target_lane: self.target_lane,
-            speed_index: self.speed_index,
-            ..self.body.vehicle(self.driver)
         }
     }
 }

@@ -68,29 +68,9 @@ impl Simulation {
         self.lineup.mark_stale();
     }
 
-    /// Takes over another's cars and clock, keeping the work space.
-    pub(crate) fn take_over(&mut self, other: &Simulation) {
-        self.vehicles.clone_from(&other.vehicles);
-        self.ego = other.ego;
-        self.model = other.model;
-        self.spawn_probability = other.spawn_probability;
-        self.frames = other.frames;
-        self.lineup.mark_stale();
-    }
-
-    /// Sets the clock by which drivers look who has the right of way.
-    pub(crate) fn set_clock(&mut self, frames: u64) {
-        self.frames = frames;
-    }
-
     /// Decides, moves and collides: one frame.
     pub(crate) fn frame(&mut self, task: &Task) {
-        self.frame_lasting(task.frame_time, task);
-    }
-
-    /// A frame of another length \[s\] than the task's.
-    #[inline]
-    pub(crate) fn frame_lasting(&mut self, dt: f64, task: &Task) {
+        let dt = task.frame_time;
         self.line_up(task);
         self.choose_lanes(task);
         self.steer_and_accelerate(task);
@@ -131,20 +111,6 @@ impl Simulation {
                 Layout::AlongX => Index::Lineup(&self.lineup),
                 Layout::Strip => Index::Strip(&self.lineup, &self.strip),
             },
-        }
-    }
-
-    /// What whoever is ahead of a car, on its lane and on the one it aims for, takes off its acceleration
-    /// now \[m/s²\].
-    pub(crate) fn held_up(&mut self, who: usize, task: &Task) -> f64 {
-        self.line_up(task);
-        let traffic = self.traffic(task);
-        let Vehicle { lane, target_lane, .. } = self.vehicles[who];
-        let here = held_up(&traffic, &self.model, who, lane);
-        if lane == target_lane {
-            here
-        } else {
-            here.max(held_up_beside(&traffic, &self.model, who))
         }
     }
 

@@ -200,7 +200,7 @@ pub struct ShieldSettings {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FallbackName {
-    /// The least predicted cost: the paper's.
+    /// The least cost: the paper's.
     MinRisk,
     /// The admissible action that the policy likes most.
     #[default]

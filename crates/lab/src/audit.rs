@@ -2,7 +2,7 @@
 //!
 //! `cpss audit` reads a trace and believes none of its answers. The hash chain must fit, line by line. The
 //! header must agree with itself: what the task and the arm say. Then a shield is built from its rules and told
-//! again what the first one was told, and every threshold, verdict, charge, ledger and the certificate must
+//! again what the first one was told; costs must follow from risks, and every threshold, verdict, charge, ledger and the certificate must
 //! come out the same to the last bit; and so must every number of the record that the lines determine. The
 //! first thing that does not is named with its line. Start at [`audit`].
 //!
@@ -20,9 +20,9 @@
 //! takes the trace alone, no world and no policy; what is *not* checked is in every report
 //! ([`Report::taken_as_written`]).
 //!
-//! **Absent on purpose:** a check of the predicted and observed costs themselves, and of the scenes:
-//! they are what the shield was told. Someone who forges those *and* hashes anew is caught only by
-//! the chain's end, if that was kept elsewhere: `--expect` and `--index`.
+//! **Absent on purpose:** a check of the risks themselves, of how close a step came, and of the scenes: they
+//! are what was seen and what a critic said of it. Someone who forges those *and* hashes anew is caught only
+//! by the chain's end, if that was kept elsewhere: `--expect` and `--index`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -106,8 +106,8 @@ const TAKEN_AS_WRITTEN: [&str; 14] = [
     "header.regime",
     "header.policy",
     "header.seed",
-    "step.likes",
     "header.risk",
+    "step.likes",
     "step.risks",
     "step.density",
     "step.closeness",

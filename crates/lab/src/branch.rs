@@ -9,8 +9,8 @@
 //!
 //! **Absent on purpose:** the shield. What it would have done next is not the question.
 
-use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Step, World};
+use cpss_learn::QFunction;
 use cpss_risk::closeness::closeness;
 
 use crate::regime::Drift;

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use cpss_learn::QFunction;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Task};
+use cpss_learn::QFunction;
 use cpss_risk::closeness::min_distance;
 use cpss_risk::{Assessment, Blame, LearnedRisk, RiskModel};
 use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
@@ -87,8 +87,8 @@ pub struct Player<'a> {
     preferences: Vec<f64>,
     costs: Vec<f64>,
     brancher: Brancher,
-    /// The realised cost of each step of the episode, and the branches with their steps.
-    realised: Vec<f64>,
+    /// How close each step of the episode came to anything, and the branches with their steps.
+    closeness: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
     /// For each step, in how many episodes its proposal was refused.
     refusals: Vec<u32>,
@@ -130,7 +130,7 @@ impl<'a> Player<'a> {
             preferences: Vec::new(),
             costs: Vec::new(),
             brancher: Brancher::default(),
-            realised: Vec::new(),
+            closeness: Vec::new(),
             branches: Vec::new(),
             refusals: Vec::new(),
         })
@@ -168,7 +168,7 @@ impl<'a> Player<'a> {
             EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
         let mut discount = 1.0;
         let mut in_a_row = 0;
-        self.realised.clear();
+        self.closeness.clear();
         self.branches.clear();
         loop {
             drift.apply(&mut world);
@@ -211,7 +211,7 @@ impl<'a> Player<'a> {
             let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
             self.scene.observe(&world);
             let closeness = realised_cost(&self.scene, &world, &step);
-            self.realised.push(closeness);
+            self.closeness.push(closeness);
             // What was judged is charged: the avoidable risk of what ran.
             let cost = decision.cost_executed();
             let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
@@ -256,7 +256,7 @@ impl<'a> Player<'a> {
         }
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
         let look_ahead = look_ahead(world.task().decision_time);
-        record.count(Effects::of(branches, &self.realised, record.failed(), look_ahead));
+        record.count(Effects::of(branches, &self.closeness, record.failed(), look_ahead));
         let certificate = self.shield.certificate();
         record.mean_speed /= record.steps as f64;
         record.infeasible = certificate.counts.infeasible;

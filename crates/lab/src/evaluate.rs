@@ -88,7 +88,7 @@ pub struct Summary {
     pub collision_ci95: [f64; 2],
     /// Share of episodes that ended off the road without a crash.
     pub offroad_rate: f64,
-    /// Share of decision steps whose realised cost was above zero.
+    /// Share of decision steps that came close to something.
     pub proximity_risk: f64,
     /// Mean over episodes of the smallest distance \[m\].
     pub min_distance: f64,

@@ -254,7 +254,8 @@ impl Unit {
             Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
             None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
         };
-        let inputs = format!("{settings:?}; {regime:?}; {}", hash(&*RiskSource::default().load(task)?));
+        let inputs =
+            format!("{settings:?}; {regime:?}; {}", hash(&*RiskSource::default().load(task)?));
         let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));

@@ -27,7 +27,7 @@ pub struct EpisodeRecord {
     pub discounted_return: f64,
     /// Mean speed \[m/s\].
     pub mean_speed: f64,
-    /// Steps whose realised cost was above zero.
+    /// Steps that came close to something.
     pub close_steps: u64,
     /// Smallest distance to another vehicle, or to the boundary \[m\].
     #[serde(with = "crate::trace::exact")]

@@ -3,7 +3,7 @@
 //! A regime is a TOML file: how intense the drift may get, how often it changes and how fast. One
 //! number per moment, the intensity `u` in [0, 1], comes out of the episode's seed ([`Timeline`]);
 //! it makes traffic denser at the start ([`Regime`]) and rougher all along ([`Drift`]). The
-//! built-in four are files like any other: `experiments/regimes/`.
+//! built-in ones are files like any other: `experiments/regimes/`.
 //!
 //! **Invariants:** at intensity zero nothing is done to the world, so a stationary episode is
 //! upstream's bit for bit; the same seed drifts the same way under every arm.
@@ -366,6 +366,62 @@ mod tests {
                     assert!((0.0..=peak).contains(&intensity), "{name} {intensity}");
                 }
             }
+        }
+    }
+
+    /// The numbers of the table in the methodology.
+    #[test]
+    fn full_intensity_is_as_dense_as_it_should_be() {
+        for name in ["mild", "average", "high"] {
+            let full = RegimeSpec::load(name).unwrap().full;
+            assert_eq!(full, Intensity::default(), "{name}");
+            let at_full = |id, key: &str| denser(&full, id, &json!({}), 1.0).unwrap()[key].clone();
+            assert_eq!(at_full(TaskId::HighwayV0, "vehicles_density"), 2.0);
+            assert_eq!(at_full(TaskId::IntersectionV0, "initial_vehicle_count"), 15);
+            assert_eq!(at_full(TaskId::RacetrackV0, "other_vehicles"), 4);
+            assert_eq!(extra_at_the_merge(&full), [3, 2], "{name}");
+        }
+    }
+
+    /// How many cars full intensity adds on the merge's highway and ramp, where there is room for all.
+    fn extra_at_the_merge(full: &Intensity) -> [usize; 2] {
+        let task = Task::with_defaults(TaskId::MergeV0);
+        let ramp = ["j", "k"].map(|node| task.network.node(node).unwrap());
+        let count = |world: &World| {
+            let on_ramp = world.vehicles().iter().filter(|car| {
+                let road = task.network.road_of(car.lane);
+                task.network.roads_from(ramp[0]).contains(&road)
+                    && task.network.end_of(road) == ramp[1]
+            });
+            [world.vehicles().len(), on_ramp.count()]
+        };
+        let most = (0..30).map(|seed| {
+            let mut world = World::new(Arc::clone(&task), seed);
+            let [all, on_ramp] = count(&world);
+            let spec = RegimeSpec { full: *full, ..RegimeSpec::load("stationary").unwrap() };
+            let mut random = Generator::seeded(seed);
+            let timeline = Timeline::draw(&spec, 14.0, &mut random);
+            Drift::new(*full, world.temper(), timeline, random).add_cars(&mut world, 1.0);
+            let [now, now_on_ramp] = count(&world);
+            [now - all - (now_on_ramp - on_ramp), now_on_ramp - on_ramp]
+        });
+        most.reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])]).unwrap()
+    }
+
+    #[test]
+    fn the_regimes_of_0_1_are_milder_and_drift_as_often() {
+        for name in ["mild", "average", "high"] {
+            let now = RegimeSpec::load(name).unwrap();
+            let old = RegimeSpec::load(&format!("{name}-0.1")).unwrap();
+            assert_eq!(old.name, format!("{name}-0.1"));
+            assert_eq!((old.peak, old.changes, old.ramp), (now.peak, now.changes, now.ramp));
+            assert!(old.full.highway_density < now.full.highway_density, "{name}");
+            let (few, many) = (old.full.extra_cars, now.full.extra_cars);
+            assert!(few.merge_highway < many.merge_highway && few.merge_ramp < many.merge_ramp);
+            assert!(few.racetrack < many.racetrack && few.intersection <= many.intersection);
+            // Everything else is the same.
+            let (highway_density, extra_cars) = (now.full.highway_density, many);
+            assert_eq!(Intensity { highway_density, extra_cars, ..old.full }, now.full, "{name}");
         }
     }
 

@@ -30,9 +30,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use cpss_highway::{Task, TaskId};
 use cpss_learn::policy::card;
 use cpss_learn::{Learner, Policy};
-use cpss_highway::{Task, TaskId};
 use serde::Serialize;
 
 use self::driving::Driving;

@@ -10,8 +10,8 @@
 //! from the [`Scene`](cpss_highway::Scene) and never from an observation, gets to know nothing of it. A
 //! policy is never shown anything else than its card says.
 
-use cpss_learn::policy::card;
 use cpss_highway::{ConfigError, Task, TaskId};
+use cpss_learn::policy::card;
 use serde_json::Value;
 
 use crate::policy::{PolicyError, PolicySource, policy_config};

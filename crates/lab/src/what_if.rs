@@ -8,7 +8,7 @@
 //! ```text
 //!                        the branch failed    it did not
 //!   the real run failed      unavoided         nothing
-//!   it did not                avoided          closer, if the branch's worst cost is greater; else nothing
+//!   it did not                avoided          closer, if the branch came closer to something; else nothing
 //! ```
 //!
 //! **Invariants:** both are looked at over the whole look-ahead, or as many decisions as there are, so a
@@ -26,7 +26,7 @@ use crate::trace::Exact;
 pub struct WhatIf {
     /// Whether it ended in a failure: a crash, or on the racetrack off the road.
     pub crashed: bool,
-    /// The realised cost after each of its decisions.
+    /// How close it came to anything with each of its decisions; 1 for a failure.
     pub costs: Vec<Exact>,
     /// The ego at the branch point and after each decision: x, y \[m\], heading \[rad\]. Rounded.
     pub ghost: Vec<[f64; 3]>,

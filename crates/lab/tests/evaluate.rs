@@ -3,8 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod traces;
+
 use assert_cmd::Command;
+use cpss::policy::policy_task;
+use cpss_highway::TaskId;
 use serde_json::Value;
+use traces::critic;
 
 fn evaluate(arguments: &[&str]) -> Result<Value, String> {
     let run = Command::cargo_bin("cpss")
@@ -40,6 +45,7 @@ fn a_cell_has_every_number() {
         "budget_used",
         "envelope_violations",
         "steps_per_second",
+        "account",
     ] {
         assert!(!summary[key].is_null(), "no {key}");
     }
@@ -47,14 +53,22 @@ fn a_cell_has_every_number() {
     assert_eq!(summary["envelope_violations"], 0);
     let crashes = summary["collision_rate"].as_f64().unwrap();
     assert!(crashes > 0.4, "random driving on merge crashes more than {crashes}");
+    let parts = ["start", "chosen", "arriving", "surprise"];
+    let sum: f64 = parts.iter().map(|part| summary["account"][part].as_f64().unwrap()).sum();
+    assert!((sum - crashes).abs() < 1e-9, "{sum} is not {crashes}");
 }
 
 /// A crash avoided, not avoided, a closer call, a false alarm: every replaced action is one of these.
 #[test]
 fn replaced_actions_are_good_for_something_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let risk = folder.path().join("critic.safetensors");
+    std::fs::write(&risk, critic(&policy_task(TaskId::HighwayV0)).to_bytes()).unwrap();
+    let risk = risk.to_str().unwrap();
     let cell = |method: &str| {
-        let arguments = ["--env", "highway-v0", "--regime", "high", "--episodes", "8", "--method"];
-        evaluate(&[arguments.as_slice(), &[method]].concat()).unwrap()
+        let arguments =
+            ["--env", "highway-v0", "--regime", "high", "--episodes", "8", "--risk", risk];
+        evaluate(&[arguments.as_slice(), &["--method", method]].concat()).unwrap()
     };
     let shares = ["avoided_share", "unavoided_share", "closer_share", "false_alarm_share"];
     let acting = cell("cpss");
@@ -92,6 +106,8 @@ fn mistakes_are_named() {
         (vec!["--env", "merge-v0", "--policy", "best.pt"], "best.pt"),
         (vec!["--env", "merge-v0", "--policy", "none.onnx"], "none.onnx"),
         (vec!["--env", "merge-v0", "--shield", "none.toml"], "none.toml"),
+        (vec!["--env", "merge-v0", "--risk", "none.safetensors"], "the critic none.safetensors"),
+        (vec!["--env", "merge-v0", "--risk", "Cargo.toml"], "the critic cannot be read"),
         (vec!["--env", "merge-v0", "--episodes", "0"], "0"),
     ] {
         let error = evaluate(&arguments).unwrap_err();

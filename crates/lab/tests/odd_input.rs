@@ -79,6 +79,7 @@ fn folders_in_the_place_of_files_are_named() {
         "evaluate --env merge-v0 --shield d.toml",
         "evaluate --env merge-v0 --policy d.onnx",
         "evaluate --env merge-v0 --policy d.safetensors",
+        "evaluate --env merge-v0 --risk d.safetensors",
         "reproduce --plan d.toml",
         "train --env merge-v0 --settings d.toml",
         "rollout --env merge-v0 --seed 1 --actions 1 --config-file d.toml",

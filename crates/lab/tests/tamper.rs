@@ -8,14 +8,14 @@ mod traces;
 
 use cpss::arm::{Arm, FallbackName};
 use cpss::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
-use cpss::trace::{Gain, Rules};
+use cpss::trace::{Gain, RiskLine, Rules};
 use cpss_highway::TaskId;
 use cpss_highway::random::Generator;
 use rayon::prelude::*;
-use traces::{Parts, first_replaced, joined, lines, resealed, trace_of};
+use traces::{Parts, first_replaced_well, joined, lines, resealed, trace_of};
 
 fn merge_trace() -> String {
-    first_replaced(TaskId::MergeV0).1
+    first_replaced_well().sealed()
 }
 
 fn finding(trace: &str) -> Finding {
@@ -47,7 +47,7 @@ fn every_flipped_bit_of_a_small_trace_is_found_in_its_line() {
 
 #[test]
 fn flipped_bits_of_a_large_trace_are_found_in_their_lines() {
-    let traces = (1_000_000..1_000_003).map(|seed| trace_of(TaskId::RacetrackV0, Arm::Cpss, seed));
+    let traces = (1_000_000..1_000_003).map(|seed| trace_of(TaskId::RacetrackV0, Arm::Dqn, seed));
     let large = traces.max_by_key(String::len).unwrap().into_bytes();
     assert!(large.len() > 100_000, "{}", large.len());
     let mut random = Generator::seeded(76);
@@ -238,11 +238,13 @@ fn vouched(parts: &Parts, report: &Report) -> Parts {
     for name in [&mut header.program, &mut header.regime, &mut header.policy] {
         name.clear();
     }
+    header.risk =
+        RiskLine { sha256: String::new(), regimes: Vec::new(), gamma: 1.0, resolution: 0.0 };
     for step in &mut parts.steps {
         step.likes.clear();
-        step.costs.clear();
+        step.risks.clear();
         step.density.0 = 0.0;
-        step.observed.0 = 0.0;
+        step.closeness.0 = 0.0;
         step.reward = 0.0;
         step.conflict = None;
         step.what_if = None;

@@ -5,6 +5,8 @@
 
 mod traces;
 
+use std::sync::Arc;
+
 use cpss::arm::{Arm, ShieldSettings};
 use cpss::audit::{Problem, audit};
 use cpss::branch::look_ahead;
@@ -13,8 +15,7 @@ use cpss::policy::PolicySource;
 use cpss::trace::{Cell, Exact, TraceWriter};
 use cpss::what_if::{Effects, WhatIf};
 use cpss_highway::{Action, TaskId};
-use cpss_risk::RiskSpec;
-use traces::{Parts, TASKS, first_replaced, regime, trace_of};
+use traces::{Parts, TASKS, critic, first_replaced, first_replaced_well, regime, trace_of};
 
 /// Until its first intervention a shielded episode is the unshielded one. So what the unshielded one does
 /// from there on is what the branch must show.
@@ -28,8 +29,8 @@ fn the_first_branch_is_the_unshielded_episode() {
         let real = &without.steps[place..];
         let decisions = costs.len().min(real.len());
         assert_eq!(costs.len(), decisions, "{task:?}: the branch outlived the episode");
-        let observed: Vec<Exact> = real[..decisions].iter().map(|step| step.observed).collect();
-        assert_eq!(costs, observed, "{task:?}");
+        let closeness: Vec<Exact> = real[..decisions].iter().map(|step| step.closeness).collect();
+        assert_eq!(costs, closeness, "{task:?}");
         let scenes = real.iter().map(|step| &step.scene).chain([&without.end.scene]);
         let poses = scenes.map(|scene| [scene[0].0, scene[0].1, scene[0].2]);
         assert_eq!(ghost, poses.take(decisions + 1).collect::<Vec<_>>(), "{task:?}");
@@ -83,9 +84,9 @@ fn the_same_episode_has_the_same_branches() {
     let regime = regime(task);
     let settings = ShieldSettings::shipped(task).unwrap();
     let policy = PolicySource::Builtin(0);
-    let mut player =
-        Player::new(&regime, Arm::Cpss, &settings, Some(policy.load(regime.task()).unwrap()))
-            .unwrap();
+    let drives = Some(policy.load(regime.task()).unwrap());
+    let risk = Arc::new(critic(regime.task()));
+    let mut player = Player::new(&regime, Arm::Cpss, &settings, drives, risk).unwrap();
     player.play(seed + 1).unwrap();
     let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss, policy: policy.to_string() };
     let mut writer = TraceWriter::new(cell);
@@ -98,12 +99,11 @@ fn the_same_episode_has_the_same_branches() {
 /// it passes the audit.
 #[test]
 fn each_effect_is_derived_from_the_trace() {
-    let calm = Parts::of(&first_replaced(TaskId::MergeV0).1);
-    assert!(!calm.end.record.failed());
-    // A shield that acts only when it is nearly certain comes too late.
-    let late = |seed| Parts::of(&trace_of(TaskId::HighwayV0, Arm::FixedScaled(1_000_000), seed));
+    let calm = first_replaced_well();
+    // A shield that knows nothing of risk does not help.
+    let blind = |seed| Parts::of(&trace_of(TaskId::HighwayV0, Arm::Fixed, seed));
     let failing = (1_000_000..1_000_100)
-        .map(late)
+        .map(blind)
         .find(|parts| parts.end.record.crashed && last_branch(parts).is_some())
         .unwrap();
     let left = failing.steps.len() - last_branch(&failing).unwrap();
@@ -134,12 +134,11 @@ fn accepted(parts: &Parts, crashed: bool, costs: &[f64]) -> Vec<&'static str> {
         costs: costs.iter().copied().map(Exact).collect(),
         ghost: vec![ghost_of(&parts, place); costs.len() + 1],
     });
-    let observed: Vec<f64> = parts.steps.iter().map(|step| step.observed.0).collect();
+    let closeness: Vec<f64> = parts.steps.iter().map(|step| step.closeness.0).collect();
     let others = parts.steps[..place].iter().enumerate();
     let others = others.filter_map(|(at, step)| Some((at, step.what_if.as_ref()?)));
-    let task: TaskId = parts.header.task.parse().unwrap();
-    let look_ahead = look_ahead(&RiskSpec::for_task(task), parts.header.decision_time);
-    let rest = Effects::of(others, &observed, parts.end.record.failed(), look_ahead);
+    let look_ahead = look_ahead(parts.header.decision_time);
+    let rest = Effects::of(others, &closeness, parts.end.record.failed(), look_ahead);
     let is_accepted = |effect: &&str| {
         let mut parts = parts.clone();
         let record = &mut parts.end.record;
@@ -166,8 +165,7 @@ fn ghost_of(parts: &Parts, place: usize) -> [f64; 3] {
 
 #[test]
 fn a_forged_branch_is_found() {
-    let (_, trace) = first_replaced(TaskId::MergeV0);
-    let whole = Parts::of(&trace);
+    let whole = first_replaced_well();
     let place = whole.steps.iter().position(|step| step.what_if.is_some()).unwrap();
     let calm = whole.steps.iter().position(|step| step.what_if.is_none()).unwrap();
     let check = |field: &str, edit: &dyn Fn(&mut Parts)| {

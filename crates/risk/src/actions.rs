@@ -2,7 +2,7 @@
 //!
 //! A critic has one output per action it learned, and its card says what each of them is ([`ActionKey`]). A
 //! task with the same actions in another order, or with some of them only, is served too; a steering angle
-//! between two that were learned lies between their risks. Start at [`Outputs::of`].
+//! between two that were learned lies between their risks. Start at `Outputs::of`.
 
 use cpss_highway::action::{Action, Controls, Pedals};
 use serde::{Deserialize, Serialize};

@@ -6,13 +6,12 @@
 
 use std::fmt;
 
+use cpss_risk::model::avoidable;
 use cpss_shield::{Certificate, Shield, Situation};
 
 use super::ending::Ending;
 use super::finding::{Problem, same};
 use super::header::Episode;
-use cpss_risk::model::avoidable;
-
 use crate::arm::Arm;
 use crate::branch::look_ahead;
 use crate::trace::{Exact, Header, LedgerLine, Pose, Step, Tau, verdict_words};
@@ -54,6 +53,8 @@ impl Steps {
         same("costs", step.costs.len(), actions)?;
         let costs: Vec<f64> = step.costs.iter().map(|cost| cost.0).collect();
         self.check_costs(step, actions)?;
+        let is_close = (0.0..=1.0).contains(&step.closeness.0);
+        same("closeness is from 0 to 1", is_close, true)?;
         let preferences: Vec<f64> = step.likes.iter().map(|liking| f64::from(*liking)).collect();
         let (wanted, proposal) = match self.episode.arm {
             Arm::Constant(action) => (0, action),
@@ -78,8 +79,10 @@ impl Steps {
         same("allowed", step.allowed, decision.allowed())?;
         same("ran", step.ran, decision.executed())?;
         self.check_branch(step)?;
-        let settled =
-            self.shield.settle(decision, decision.cost_executed()).map_err(|error| refused(&error))?;
+        let settled = self
+            .shield
+            .settle(decision, decision.cost_executed())
+            .map_err(|error| refused(&error))?;
         same("charge", step.charge, Exact(settled.charge))?;
         same("mispredicted", step.mispredicted, settled.mispredicted)?;
         let LedgerLine(count, spent, remaining, excess, envelope, holds) =

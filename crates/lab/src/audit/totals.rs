@@ -29,7 +29,7 @@ pub(super) struct Totals {
     discount: f64,
     speeds: f64,
     distance: f64,
-    observed: Vec<f64>,
+    closeness: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
     gamma: f64,
     start: f64,
@@ -51,7 +51,7 @@ impl Totals {
             discount: 1.0,
             speeds: 0.0,
             distance: f64::INFINITY,
-            observed: Vec::new(),
+            closeness: Vec::new(),
             branches: Vec::new(),
             gamma,
             start: 0.0,
@@ -83,8 +83,8 @@ impl Totals {
         }
         self.longest = self.longest.max(self.in_a_row);
         self.discount *= DISCOUNT;
-        self.branches.extend(step.what_if.map(|what_if| (self.observed.len(), what_if)));
-        self.observed.push(step.closeness.0);
+        self.branches.extend(step.what_if.map(|what_if| (self.closeness.len(), what_if)));
+        self.closeness.push(step.closeness.0);
     }
 
     /// Compares the end with what was added, and returns which of its fields stay as written.
@@ -126,7 +126,7 @@ impl Totals {
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let mut open = self.check_drive(end, steps)?;
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        let effects = Effects::of(branches, &self.observed, record.failed(), steps.look_ahead());
+        let effects = Effects::of(branches, &self.closeness, record.failed(), steps.look_ahead());
         same("record: avoided", record.avoided, effects.avoided)?;
         same("record: unavoided", record.unavoided, effects.unavoided)?;
         same("record: closer", record.closer, effects.closer)?;
@@ -159,10 +159,10 @@ impl Totals {
         let off_road = if wrecked { Some(false) } else { off_road };
         check("record: off road", "end.record.off_road", record.off_road, off_road)?;
         check("record: success", "end.record.success", record.success, success)?;
-        let last = self.observed.last().copied().unwrap_or(0.0);
+        let last = self.closeness.last().copied().unwrap_or(0.0);
         let is_certain = wrecked || record.off_road && terminated == Some(true);
         same("record: a failure costs 1", !is_certain || last == 1.0, true)?;
-        let speed = self.speeds / self.observed.len() as f64;
+        let speed = self.speeds / self.closeness.len() as f64;
         near("record: mean speed", record.mean_speed, speed, SPEED_TOLERANCE)?;
         // An ego that steers itself may have been closer to the edge of the road than to any car, and how
         // close is not derived: the cars only say how far it can have been at most.

@@ -2,15 +2,15 @@
 //!
 //! Plays a shipped policy on training seeds by turns without and with the shield, on one thread. A
 //! *whole decision* is all that the shield adds before the world moves on: looking at the scene, the
-//! cost of every action, the verdict, and afterwards the observed cost and the settlement. By turns,
-//! so that both meet the same neighbours on the machine.
+//! cost of every action, the verdict, and afterwards the settlement. By turns, so that both meet the same
+//! neighbours on the machine.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use cpss_learn::QFunction;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
+use cpss_learn::QFunction;
 use cpss_risk::RiskModel;
 use cpss_shield::{Shield, Situation};
 use serde::Serialize;
@@ -166,8 +166,9 @@ impl Guard {
         let judging = begin.elapsed();
         let step = world.step(Action::Index(decision.executed()), seen)?;
         let begin = Instant::now();
-        self.scene.observe(world);
-        self.shield.settle(decision, decision.cost_executed()).map_err(|error| anyhow!("{error}"))?;
+        self.shield
+            .settle(decision, decision.cost_executed())
+            .map_err(|error| anyhow!("{error}"))?;
         self.times.push((judging + begin.elapsed()).as_nanos() as u64);
         Ok(step)
     }

@@ -82,7 +82,11 @@ pub struct Film {
     pub ran: Column<usize>,
     /// By step: the verdict, with its reason.
     pub verdict: Column<String>,
-    /// By step: the predicted cost of every action.
+    /// By step: the risk of every action.
+    pub risks: Column<Vec<Short>>,
+    /// By step: the least of them, which cannot be avoided.
+    pub unavoidable: Column<Short>,
+    /// By step: the cost of every action.
     pub costs: Column<Vec<Short>>,
     /// By step: how much the policy likes every action.
     pub likes: Column<Vec<f32>>,
@@ -96,6 +100,8 @@ pub struct Film {
     pub gain: Column<Short>,
     /// By step: what was charged.
     pub charge: Column<Short>,
+    /// By step: how close it came to anything.
+    pub closeness: Column<Short>,
     /// By step: whether the executed action was predicted admissible and cost more.
     pub mispredicted: Column<u8>,
     /// After each step: cost spent.
@@ -104,7 +110,7 @@ pub struct Film {
     pub excess: Column<Short>,
     /// After each step: the envelope.
     pub envelope: Column<Short>,
-    /// By step, where there is one: what the proposal would come too close to, when and how close.
+    /// By step, where a proposal was refused: what its risk is due to, the risk, and the risk without that.
     pub conflict: Column<Option<(String, f64, f64)>>,
     /// By step, where another action ran than the proposed one: what a branch of the world showed.
     pub what_if: Column<Option<WhatIf>>,
@@ -177,21 +183,23 @@ impl Film {
             seed: header.seed,
             actions: header.actions,
             decision_time: header.decision_time,
-            look_ahead: task
-                .map(|_| look_ahead(header.decision_time)),
+            look_ahead: task.map(|_| look_ahead(header.decision_time)),
             shield: header.shield,
             road,
             proposal: column(steps, |step| step.proposal),
             allowed: column(steps, |step| step.allowed),
             ran: column(steps, |step| step.ran),
             verdict: column(steps, |step| step.verdict.clone()),
-            costs: column(steps, |step| step.costs.iter().map(|cost| Short(cost.0)).collect()),
+            risks: column(steps, |step| shorts(&step.risks)),
+            unavoidable: number(&|step| step.unavoidable),
+            costs: column(steps, |step| shorts(&step.costs)),
             likes: column(steps, |step| step.likes.clone()),
             density: number(&|step| Exact((step.density.0 * 1e4).round() / 1e4)),
             tau: number(&|step| step.tau.0),
             tau_budget: number(&|step| step.tau.2),
             gain: number(&|step| step.tau.3),
             charge: number(&|step| step.charge),
+            closeness: number(&|step| step.closeness),
             mispredicted: column(steps, |step| u8::from(step.mispredicted)),
             spent: number(&|step| step.ledger.1),
             excess: number(&|step| step.ledger.3),
@@ -244,6 +252,10 @@ impl Serialize for Short {
         }
         Exact(self.0).serialize(serializer)
     }
+}
+
+fn shorts(numbers: &[Exact]) -> Vec<Short> {
+    numbers.iter().map(|number| Short(number.0)).collect()
 }
 
 fn column<T>(steps: &[Step], of: impl Fn(&Step) -> T) -> Column<T> {

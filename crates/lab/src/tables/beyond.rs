@@ -39,10 +39,10 @@ pub(super) fn what_if(results: &Results<'_>) -> Table {
         rows: rows.collect(),
         note: format!(
             "{INTERVALS} Shares of replaced actions. For each, a copy of the world ran the refused action and \
-             then the policy alone, as far ahead as the risk model looks. A crash (on the racetrack also \
+             then the policy alone, for 10 s. A crash (on the racetrack also \
              leaving the road) counts as avoided if the copy had it and the real run did not within as \
-             many decisions; a closer call, if neither did and the copy's greatest realised cost is \
-             greater; the rest are false alarms."
+             many decisions; a closer call, if neither did and the copy came closer to \
+             something; the rest are false alarms."
         ),
     }
 }

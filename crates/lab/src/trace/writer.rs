@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::chain::Chain;
 use super::{
-    CertificateLine, End, Exact, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION, poses,
-    round, verdict_words,
+    CertificateLine, End, Exact, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION,
+    poses, round, verdict_words,
 };
 use crate::arm::Arm;
 use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};

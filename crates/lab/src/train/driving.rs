@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use cpss_learn::{End, Env, Outcome};
 use cpss_highway::{Action, Step, Task, World};
+use cpss_learn::{End, Env, Outcome};
 
 /// One world to learn in.
 #[derive(Clone, Debug)]

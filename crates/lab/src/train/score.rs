@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use cpss_learn::{ActError, Policy, QFunction};
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, ActionError, Task, World};
+use cpss_learn::{ActError, Policy, QFunction};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

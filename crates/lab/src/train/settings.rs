@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use cpss_learn::{Dqn, DqnSpec};
 use cpss_highway::TaskId;
+use cpss_learn::{Dqn, DqnSpec};
 use serde::{Deserialize, Serialize};
 
 /// Most worlds that feed one learner.

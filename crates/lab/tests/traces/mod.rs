@@ -2,13 +2,21 @@
 
 #![allow(dead_code, reason = "every contract needs a part of it")]
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use cpss::arm::{Arm, ShieldSettings};
 use cpss::evaluate::Contest;
 use cpss::policy::{PolicySource, policy_config};
 use cpss::regime::{Regime, RegimeSpec};
 use cpss::trace::chain::Chain;
 use cpss::trace::{End, Header, Step};
-use cpss_highway::TaskId;
+use cpss_highway::{Task, TaskId};
+use cpss_learn::critic::{Critic, Shape};
+use cpss_learn::generator::{Generator, Purpose};
+use cpss_risk::card::{Calibration, Learning};
+use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::{ActionKey, Card, LearnedRisk};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,23 +32,77 @@ pub(crate) fn regime(task: TaskId) -> Regime {
     Regime::new(RegimeSpec::load(REGIME).unwrap(), task, &policy_config(task)).unwrap()
 }
 
-/// An episode of a shipped policy, or of a floor, on a tuning seed.
+/// A critic that has learned nothing: what it says is arbitrary, differs from action to action, and stays what
+/// it is whatever critics the program comes with.
+pub(crate) fn critic(task: &Task) -> LearnedRisk {
+    let actions = ActionKey::list(&task.controls);
+    let (encoder, head) = (vec![16], vec![16]);
+    let shape = Shape { fixed: FIXED, item: ITEM, encoder, head, actions: actions.len() };
+    let mut critic = Critic::new(shape, &mut Generator::new(7, Purpose::Weights)).unwrap();
+    // Weights begin where all risks are small and alike: in the middle, and four times as large, they differ.
+    critic.set_shift(20.0);
+    let mut bytes = critic.to_bytes(&BTreeMap::new());
+    // A file of this kind is the length of its header, the header, and all numbers as singles.
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for number in bytes[8 + header..].chunks_exact_mut(4) {
+        let larger = 4.0 * f32::from_le_bytes(number.try_into().unwrap());
+        number.copy_from_slice(&larger.to_le_bytes());
+    }
+    let (critic, _) = Critic::from_bytes(&bytes).unwrap();
+    let card = Card {
+        env: task.id.name().to_owned(),
+        regimes: vec![REGIME.to_owned()],
+        features: NAME.to_owned(),
+        actions,
+        gamma: 0.98,
+        resolution: 0.001,
+        learning: Learning { seed: 7, rounds: 0, decisions: 0, updates: 0, seeds: [0, 0] },
+        calibration: Calibration {
+            episodes: 0,
+            first_seed: 0,
+            threshold: 0.0,
+            shift: 20.0,
+            incidents: 0.0,
+            start: 0.0,
+            chosen: 0.0,
+            arriving: 0.0,
+            surprise: 0.0,
+            surprise_ci95: [0.0, 0.0],
+        },
+        reliability: Vec::new(),
+    };
+    LearnedRisk::new(critic, card).unwrap()
+}
+
+/// An episode of a shipped policy, or of a floor, on a tuning seed, judged by [`critic`].
 pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
+    let regime = regime(task);
     let contest = Contest {
-        regime: &regime(task),
+        regime: &regime,
         regime_name: REGIME,
         arm,
         settings: &ShieldSettings::shipped(task).unwrap(),
+        risk: Arc::new(critic(regime.task())),
         policy: &PolicySource::Builtin(0),
     };
     contest.trace(seed).unwrap().text
 }
 
-/// The first seed of an episode that ended well and in which another action ran, and its trace.
+/// The first seed of an episode in which another action ran, and its trace.
 pub(crate) fn first_replaced(task: TaskId) -> (u64, String) {
     let mut traces = (1_000_000..1_000_040).map(|seed| (seed, trace_of(task, Arm::Cpss, seed)));
-    let ended_well = "\"crashed\":false,\"off_road\":false";
-    traces.find(|(_, trace)| trace.contains("\"what_if\"") && trace.contains(ended_well)).unwrap()
+    traces.find(|(_, trace)| trace.contains("\"what_if\"")).unwrap()
+}
+
+/// An episode of the merge that ended well, in which other actions ran on some steps and not on all.
+pub(crate) fn first_replaced_well() -> Parts {
+    let traces = (1_000_000..1_000_400).map(|seed| trace_of(TaskId::MergeV0, Arm::Cpss, seed));
+    let mut episodes = traces.map(|trace| Parts::of(&trace));
+    let suits = |parts: &Parts| {
+        let replaced = parts.steps.iter().filter(|step| step.what_if.is_some()).count();
+        !parts.end.record.failed() && (1..parts.steps.len()).contains(&replaced)
+    };
+    episodes.find(suits).unwrap()
 }
 
 /// A trace taken apart.

@@ -1,0 +1,109 @@
+//! Contract: a critic's file gives back the same critic; one that is cut, damaged, foreign or made for
+//! something else is refused, and what is wrong is named.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod stage;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cpss_highway::TaskId;
+use cpss_learn::critic::{Critic, Shape};
+use cpss_learn::{Activation, Network, Policy, Topology};
+use cpss_risk::features::{FIXED, ITEM};
+use cpss_risk::{Card, LearnedRisk, RiskModel};
+use stage::{card, critic, drive, listed, model};
+
+fn sound() -> LearnedRisk {
+    let task = listed(TaskId::MergeV0);
+    LearnedRisk::new(critic(&task, 5, 3.0), card(&task)).unwrap()
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    LearnedRisk::from_bytes(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_gives_back_the_same_critic() {
+    let task = listed(TaskId::MergeV0);
+    let bytes = sound().to_bytes();
+    let read = LearnedRisk::from_bytes(&bytes).unwrap();
+    assert_eq!(read, sound());
+    assert_eq!(read.to_bytes(), bytes);
+    let mut read = RiskModel::new(&task, Arc::new(read)).unwrap();
+    let mut made = model(&task, 5, 3.0);
+    drive(&task, 1, 20, |scene| assert_eq!(read.assess(scene), made.assess(scene)));
+}
+
+#[test]
+fn a_cut_or_damaged_file_is_refused() {
+    let bytes = sound().to_bytes();
+    for kept in 0..bytes.len() {
+        let said = refusal(&bytes[..kept]);
+        assert!(said.starts_with("the critic cannot be read: "), "{kept} bytes: {said}");
+    }
+    let longer = [bytes.as_slice(), &[0; 4]].concat();
+    assert!(refusal(&longer).starts_with("the critic cannot be read: "));
+    // A weight that is no number.
+    let mut damaged = bytes.clone();
+    let last = damaged.len() - 4;
+    damaged[last..].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert!(refusal(&damaged).starts_with("the critic cannot be read: "));
+}
+
+#[test]
+fn what_is_no_critic_is_refused() {
+    for bytes in [&b""[..], b"not a critic", &[0xff; 1000]] {
+        assert!(refusal(bytes).starts_with("the critic cannot be read: "));
+    }
+    let topology = Topology::mlp(4, &[4], 2, Activation::Relu, false).unwrap();
+    let policy = Policy::new(Network::zeros(topology), BTreeMap::new()).to_bytes();
+    let said = refusal(&policy);
+    assert!(said.contains("format"), "{said}");
+}
+
+#[test]
+fn a_card_that_is_missing_or_of_another_critic_is_refused() {
+    let task = listed(TaskId::MergeV0);
+    let critic = critic(&task, 5, 3.0);
+    let with = |card: &str| {
+        let about = BTreeMap::from([("card".to_owned(), card.to_owned())]);
+        refusal(&critic.to_bytes(&about))
+    };
+    let said = refusal(&critic.to_bytes(&BTreeMap::new()));
+    assert_eq!(said, "the critic's card cannot be read: there is none");
+    assert!(with("{").starts_with("the critic's card cannot be read: "));
+    assert!(with("{\"env\": \"merge-v0\"}").contains("missing field"));
+
+    let card = card(&task);
+    let refused = |edit: &dyn Fn(&mut Card)| {
+        let mut card = card.clone();
+        edit(&mut card);
+        let found = LearnedRisk::new(critic.clone(), card.clone()).unwrap_err();
+        assert_eq!(with(&serde_json::to_string(&card).unwrap()), found.to_string());
+        found.to_string()
+    };
+    let said = refused(&|card| card.features = "driving 0".to_owned());
+    assert!(said.contains("`driving 0`") && said.contains("learn it anew"), "{said}");
+    let said = refused(&|card| drop(card.actions.pop()));
+    assert_eq!(said, "the critic's actions do not fit its card");
+    let numbers: [fn(&mut Card); 2] = [|card| card.gamma = 1.5, |card| card.resolution = -0.1];
+    for edit in numbers {
+        assert_eq!(refused(&edit), "the critic's numbers do not fit its card");
+    }
+    for (fixed, item) in [(FIXED + 1, ITEM), (FIXED, ITEM - 1)] {
+        let shape = Shape { fixed, item, encoder: vec![4], head: vec![4], actions: 5 };
+        let found = LearnedRisk::new(Critic::zeros(shape).unwrap(), card.clone()).unwrap_err();
+        assert_eq!(found.to_string(), "the critic's inputs do not fit its card");
+    }
+}
+
+#[test]
+fn an_action_that_was_not_learned_is_named() {
+    let learned = Arc::new(sound());
+    let error = RiskModel::new(&listed(TaskId::RacetrackV0), learned.clone()).unwrap_err();
+    assert!(error.to_string().contains("was not learned"), "{error}");
+    // Some of what was learned, in another order, is fine.
+    assert!(RiskModel::new(&listed(TaskId::IntersectionV0), learned).is_ok());
+}
