@@ -4,8 +4,8 @@
 //! file, or the bytes of one, and goes back to bytes, so that it can be pickled.
 
 use cpss::policy::{PolicySource, policy_task, shipped};
-use cpss_learn::QFunction;
 use cpss_highway::TaskId;
+use cpss_learn::QFunction;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

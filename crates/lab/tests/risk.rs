@@ -68,7 +68,8 @@ fn a_critic_of_one_s_own_serves_every_command() {
     let part = |name: &str| account[name].as_f64().unwrap();
     let sum = part("start") + part("chosen") + part("surprise") + part("arriving");
     assert!((sum - summary["collision_rate"].as_f64().unwrap()).abs() < 1e-9);
-    let score = ["risk", "score", "--env", "merge-v0", "--episodes", "20", "--json", "--risk", mine];
+    let score =
+        ["risk", "score", "--env", "merge-v0", "--episodes", "20", "--json", "--risk", mine];
     let score: serde_json::Value = serde_json::from_slice(&done(cpss(&score)).stdout).unwrap();
     assert_eq!(score["card"]["learning"]["rounds"], 2);
     assert_eq!(score["frontier"].as_array().unwrap().len(), 4);

@@ -86,7 +86,11 @@ impl Shape {
             return Err(BadTopology::Units { layer: 0, units });
         }
         if (self.item == 0) != self.encoder.is_empty() {
-            return Err(BadTopology::Chain { layer: 0, inputs: self.item, given: self.encoder.len() });
+            return Err(BadTopology::Chain {
+                layer: 0,
+                inputs: self.item,
+                given: self.encoder.len(),
+            });
         }
         let mut end = 0;
         let mut layer = |inputs, outputs, activation| {
@@ -126,7 +130,10 @@ impl Layers {
 
     /// Units after the encoder; 0 without one.
     pub(crate) fn pooled(&self) -> usize {
-        self.encoder.last().or(self.item_in.as_ref().map(|(items, _)| items)).map_or(0, |l| l.outputs)
+        self.encoder
+            .last()
+            .or(self.item_in.as_ref().map(|(items, _)| items))
+            .map_or(0, |l| l.outputs)
     }
 }
 
@@ -251,11 +258,18 @@ impl Critic {
                     output.resize(layer.outputs * lanes, 0.0);
                     let bias = Start::Bias(&self.parameters[layer.bias()]);
                     let width = layer.inputs * lanes;
-                    self.product(layer, &columns[..width], bias, &mut output[..layer.outputs * lanes], lanes);
+                    self.product(
+                        layer,
+                        &columns[..width],
+                        bias,
+                        &mut output[..layer.outputs * lanes],
+                        lanes,
+                    );
                     layer.activation.apply(&mut output[..layer.outputs * lanes]);
                 }
                 let (maxima, sums) = input.split_at_mut(pooled);
-                for ((max, sum), row) in maxima.iter_mut().zip(sums).zip(output.chunks_exact(lanes)) {
+                for ((max, sum), row) in maxima.iter_mut().zip(sums).zip(output.chunks_exact(lanes))
+                {
                     let (mut largest, mut total) = (0.0_f32, 0.0_f32);
                     for &value in &row[..count] {
                         largest = if value > largest { value } else { largest };

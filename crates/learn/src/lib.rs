@@ -63,11 +63,11 @@
 
 pub mod adam;
 pub mod checkpoint;
+pub mod critic;
 pub mod csv;
 pub mod env;
 pub mod events;
 pub mod generator;
-pub mod critic;
 mod kernel;
 pub mod learner;
 pub mod loss;

@@ -39,7 +39,8 @@ impl Fixture {
     }
 
     fn critic(&self) -> Critic {
-        let bytes = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+        let bytes =
+            |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
         let mut tensors = Vec::new();
         for (name, layer) in &self.layers {
             let (rows, columns) = (layer.bias.len(), layer.weight.len() / layer.bias.len());

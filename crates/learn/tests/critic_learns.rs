@@ -106,14 +106,13 @@ fn experience(seed: u64, decisions: usize) -> Experience {
 }
 
 fn learn(seed: u64, gamma: f64, updates: u64) -> CriticLearner {
-    let shape =
-        Shape { fixed: STATES, item: 0, encoder: vec![], head: vec![48], actions: 4 };
+    let shape = Shape { fixed: STATES, item: 0, encoder: vec![], head: vec![48], actions: 4 };
     let spec = CriticSpec { gamma, batch: 128, ..CriticSpec::default() };
     let mut learner = CriticLearner::new(shape, spec, seed).unwrap();
     let mut seen = experience(7, 60_000);
     for phase in 0..4 {
         if phase > 0 {
-            seen.weigh(&learner.critic().clone());
+            seen.weigh(&learner.learned().clone());
         }
         for update in 0..updates / 4 {
             let share = (phase * (updates / 4) + update) as f64 / updates as f64;
@@ -136,7 +135,7 @@ fn learned_risks_agree_with_dynamic_programming() {
         let exact = exact(gamma);
         let mut total = 0.0;
         for state in 0..GOAL {
-            let (learned, exact) = (risks(learner.critic(), state), exact[state]);
+            let (learned, exact) = (risks(learner.learned(), state), exact[state]);
             for action in 0..4 {
                 let error = (learned[action] - exact[action]).abs();
                 total += error;
@@ -156,7 +155,7 @@ fn learned_risks_agree_with_dynamic_programming() {
 fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
     let with = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| learn(seed, 1.0, 200).critic().parameters().to_vec())
+        pool.install(|| learn(seed, 1.0, 200).learned().parameters().to_vec())
     };
     let one = with(1, 3);
     assert_eq!(one, with(3, 3));
@@ -178,13 +177,13 @@ fn a_checkpoint_goes_on_as_if_nothing_had_happened() {
     run(&mut whole, 0..60);
     let mut first = new();
     run(&mut first, 0..25);
-    let rounds = [first.critic().clone()];
+    let rounds = [first.learned().clone()];
     let saved = CriticCheckpoint::of(&first, "these", [1, 25], &rounds).to_bytes();
     let mut second = new();
     let found = CriticCheckpoint::resume(&saved, "these", &mut second).unwrap();
     assert_eq!((found.round, found.update, found.rounds.len()), (1, 25, 1));
     run(&mut second, 25..60);
-    assert_eq!(second.critic(), whole.critic());
+    assert_eq!(second.learned(), whole.learned());
     let others = CriticCheckpoint::resume(&saved, "those", &mut new());
     assert!(matches!(others, Err(CheckpointError::Settings(_))));
     assert!(CriticCheckpoint::resume(&saved[..saved.len() - 1], "these", &mut new()).is_err());

@@ -155,7 +155,9 @@ mod tests {
 
     #[test]
     fn a_steering_angle_between_two_lies_between_their_risks() {
-        let grid = controls(json!({"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5}));
+        let grid = controls(
+            json!({"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5}),
+        );
         let learned = ActionKey::list(&grid);
         let free = controls(json!({"type": "ContinuousAction", "longitudinal": false}));
         let outputs = Outputs::of(&free, &learned).unwrap();

@@ -111,7 +111,9 @@ pub enum LearnedRiskError {
     #[error("the critic's card cannot be read: {0}")]
     Card(String),
     /// A critic that reads other features.
-    #[error("the critic reads the features `{found}`, but this program has `{NAME}`: learn it anew")]
+    #[error(
+        "the critic reads the features `{found}`, but this program has `{NAME}`: learn it anew"
+    )]
     Features {
         /// What it reads.
         found: String,

@@ -73,7 +73,9 @@ impl Features {
         self.sources.clear();
         self.candidates.clear();
         self.density = f64::NAN;
-        let Some(ego) = scene.ego.as_ref().filter(|_| is_readable(task, scene)) else { return false };
+        let Some(ego) = scene.ego.as_ref().filter(|_| is_readable(task, scene)) else {
+            return false;
+        };
         let network = &*task.network;
         self.select(ego, scene);
         let frame = Frame::of(network, ego);
@@ -123,13 +125,11 @@ impl Features {
         let things = scene.obstacles.iter().enumerate();
         let things = things.map(|(place, thing)| (Source::Obstacle(place), thing));
         for (source, other) in cars.chain(things) {
-            let offset = [other.position[0] - body.position[0], other.position[1] - body.position[1]];
+            let offset =
+                [other.position[0] - body.position[0], other.position[1] - body.position[1]];
             let distance = (offset[0] * offset[0] + offset[1] * offset[1]).sqrt();
             if distance > RANGE {
                 continue;
-            }
-            if matches!(source, Source::Car(_)) {
-                self.density += (1.0 - distance / DENSITY_REACH).max(0.0);
             }
             let velocity = other.velocity();
             let velocity = turned(body, [velocity[0] - own[0], velocity[1] - own[1]]);
@@ -139,10 +139,21 @@ impl Features {
         }
         // Ties between bodies at one and the same place cannot be told apart, nor need they be.
         self.candidates.sort_unstable_by(|a, b| {
-            let key = |c: &Candidate| [c.closest.1, c.position[0], c.position[1], c.velocity[0], c.velocity[1]];
+            let key = |c: &Candidate| {
+                [c.closest.1, c.position[0], c.position[1], c.velocity[0], c.velocity[1]]
+            };
             let pairs = key(a).into_iter().zip(key(b));
-            pairs.map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            pairs
+                .map(|(a, b)| a.total_cmp(&b))
+                .find(|o| o.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
         });
+        // In this order too: a sum's last bits depend on it.
+        for Candidate { source, position: [x, y], .. } in &self.candidates {
+            if matches!(source, Source::Car(_)) {
+                self.density += (1.0 - (x * x + y * y).sqrt() / DENSITY_REACH).max(0.0);
+            }
+        }
         self.candidates.truncate(MOST_ITEMS);
     }
 
@@ -169,32 +180,41 @@ impl Features {
             let [x, y] = way.point(network, distance, 0.0);
             *point = turned(body, [x - body.position[0], y - body.position[1]]);
         }
-        push(&mut self.fixed, [
-            body.speed / 20.0,
-            ego.target_speed / 20.0,
-            (ego.target_speed - body.speed) / 5.0,
-            body.acceleration.unwrap_or(0.0) / 5.0,
-            body.across / 2.0,
-            target_across / 4.0,
-            turn.sin() * 2.0,
-            target_turn.sin() * 2.0,
-            target_turn.cos(),
-            ego.slip_sin * 4.0,
-            to_left / 10.0,
-            to_right / 10.0,
-            open(network.left_of(aim(ego))),
-            open(network.right_of(aim(ego))),
-            (lane.length - body.along).min(ROAD_END) / 100.0,
-            way.end(network, ROAD_END) / 100.0,
-            f64::from(lane.priority) / 3.0,
-            self.density / 4.0,
-        ]);
+        push(
+            &mut self.fixed,
+            [
+                body.speed / 20.0,
+                ego.target_speed / 20.0,
+                (ego.target_speed - body.speed) / 5.0,
+                body.acceleration.unwrap_or(0.0) / 5.0,
+                body.across / 2.0,
+                target_across / 4.0,
+                turn.sin() * 2.0,
+                target_turn.sin() * 2.0,
+                target_turn.cos(),
+                ego.slip_sin * 4.0,
+                to_left / 10.0,
+                to_right / 10.0,
+                open(network.left_of(aim(ego))),
+                open(network.right_of(aim(ego))),
+                (lane.length - body.along).min(ROAD_END) / 100.0,
+                way.end(network, ROAD_END) / 100.0,
+                f64::from(lane.priority) / 3.0,
+                self.density / 4.0,
+            ],
+        );
         for ([x, y], distance) in points.into_iter().zip(PREVIEW) {
             push(&mut self.fixed, [(x - distance) / 10.0, y / 10.0]);
         }
     }
 
-    fn describe_body(&mut self, network: &Network, scene: &Scene, frame: &Frame<'_>, of: &Candidate) {
+    fn describe_body(
+        &mut self,
+        network: &Network,
+        scene: &Scene,
+        frame: &Frame<'_>,
+        of: &Candidate,
+    ) {
         let (body, is_obstacle, came_first) = match of.source {
             Source::Car(place) => (&scene.others[place], 0.0, flag(place < scene.earlier)),
             Source::Obstacle(place) => (&scene.obstacles[place], 1.0, 1.0),
@@ -206,7 +226,9 @@ impl Features {
         let road = network.road_of(body.lane);
         let ahead = frame.way.begin_of(network, road);
         let beside = match ahead {
-            Some(_) => network.lane_offset(body.lane) as f64 - network.lane_offset(aim(frame.ego)) as f64,
+            Some(_) => {
+                network.lane_offset(body.lane) as f64 - network.lane_offset(aim(frame.ego)) as f64
+            }
             None => 0.0,
         };
         let (along, across) = match ahead {
@@ -222,36 +244,39 @@ impl Features {
         let closing = -(x * vx + y * vy) / (distance + 4.0);
         let [bound_x, bound_y] = body.bound_for.map_or([0.0; 2], |bound| turned(ego, bound));
         let (gap, gap_speed) = ahead_of(body, of.source, scene);
-        push(&mut self.items, [
-            x / 50.0,
-            y / 10.0,
-            x / (x.abs() + 10.0),
-            y / (y.abs() + 2.0),
-            vx / 10.0,
-            vy / 5.0,
-            body.speed / 20.0,
-            body.cos * ego.cos + body.sin * ego.sin,
-            body.sin * ego.cos - body.cos * ego.sin,
-            body.acceleration.unwrap_or(0.0) / 5.0,
-            along / 50.0,
-            across / 4.0,
-            closing * 2.0,
-            of.closest.0 / LOOK_AHEAD,
-            of.closest.1 / (of.closest.1 + 5.0),
-            body.across / 2.0,
-            turn.sin() * 5.0,
-            flag(ahead.is_some()),
-            beside / 2.0,
-            bound_x,
-            bound_y,
-            flag(body.crashed),
-            is_obstacle,
-            came_first,
-            f64::from(lane.priority - frame.priority) / 3.0,
-            body.length / 5.0,
-            gap,
-            gap_speed / 10.0,
-        ]);
+        push(
+            &mut self.items,
+            [
+                x / 50.0,
+                y / 10.0,
+                x / (x.abs() + 10.0),
+                y / (y.abs() + 2.0),
+                vx / 10.0,
+                vy / 5.0,
+                body.speed / 20.0,
+                body.cos * ego.cos + body.sin * ego.sin,
+                body.sin * ego.cos - body.cos * ego.sin,
+                body.acceleration.unwrap_or(0.0) / 5.0,
+                along / 50.0,
+                across / 4.0,
+                closing * 2.0,
+                of.closest.0 / LOOK_AHEAD,
+                of.closest.1 / (of.closest.1 + 5.0),
+                body.across / 2.0,
+                turn.sin() * 5.0,
+                flag(ahead.is_some()),
+                beside / 2.0,
+                bound_x,
+                bound_y,
+                flag(body.crashed),
+                is_obstacle,
+                came_first,
+                f64::from(lane.priority - frame.priority) / 3.0,
+                body.length / 5.0,
+                gap,
+                gap_speed / 10.0,
+            ],
+        );
         for (distance, time) in paths {
             push(&mut self.items, [5.0 / (5.0 + distance), time / Paths::UNTIL]);
         }
@@ -329,7 +354,8 @@ pub(crate) fn is_readable(task: &Task, scene: &Scene) -> bool {
 }
 
 fn is_sound(body: &Body, lanes: usize) -> bool {
-    let Body { position: [x, y], heading, cos, sin, speed, length, width, along, across, .. } = body;
+    let Body { position: [x, y], heading, cos, sin, speed, length, width, along, across, .. } =
+        body;
     let numbers = [x, y, heading, cos, sin, speed, length, width, along, across];
     numbers.iter().all(|number| number.is_finite())
         && body.lane.index() < lanes

@@ -144,7 +144,9 @@ impl RiskModel {
         risks.clear();
         costs.clear();
         let controls = &self.task.controls;
-        risks.extend(actions.into_iter().map(|action| self.outputs.risk(controls, action, &self.risks)));
+        risks.extend(
+            actions.into_iter().map(|action| self.outputs.risk(controls, action, &self.risks)),
+        );
         *unavoidable = least(if risks.is_empty() { &self.risks } else { risks });
         let resolution = self.risk.card().resolution;
         costs.extend(risks.iter().map(|risk| match readable {

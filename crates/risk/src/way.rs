@@ -76,7 +76,8 @@ impl Way {
             let road = network.road_of(last);
             let end = network.lane(last).position(network.lane(last).length, 0.0);
             let entries = network.roads_from(network.end_of(road)).iter();
-            let entries = entries.map(|next| network.lane_at_most(*next, network.lane_offset(last)));
+            let entries =
+                entries.map(|next| network.lane_at_most(*next, network.lane_offset(last)));
             let badness = |lane: LaneId| match body.bound_for {
                 None => network.lane(lane).distance(end),
                 Some([x, y]) => {
@@ -85,7 +86,10 @@ impl Way {
                     -(dx * x + dy * y) / (dx * dx + dy * dy).sqrt().max(1e-9)
                 }
             };
-            entries.map(|lane| (badness(lane), lane)).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, lane)| lane)
+            entries
+                .map(|lane| (badness(lane), lane))
+                .min_by(|a, b| a.0.total_cmp(&b.0))
+                .map(|(_, lane)| lane)
         })
     }
 

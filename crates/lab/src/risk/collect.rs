@@ -7,11 +7,11 @@
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
 use anyhow::Result;
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, Scene, World};
 use cpss_learn::QFunction;
 use cpss_learn::critic::experience::{Experience, Next};
 use cpss_learn::critic::{Critic, Scratch};
-use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, World};
 use cpss_risk::features::{FIXED, Features, ITEM};
 use rayon::prelude::*;
 

@@ -73,9 +73,14 @@ impl Journal {
     pub(super) fn open(files: &RunFiles, total: u64) -> Result<Journal> {
         let is_new = !files.checkpoint.exists();
         let mut open = File::options();
-        let open = if is_new { open.write(true).create(true).truncate(true) } else { open.append(true).create(true) };
-        let mut csv =
-            open.open(&files.log).with_context(|| format!("cannot write {}", files.log.display()))?;
+        let open = if is_new {
+            open.write(true).create(true).truncate(true)
+        } else {
+            open.append(true).create(true)
+        };
+        let mut csv = open
+            .open(&files.log)
+            .with_context(|| format!("cannot write {}", files.log.display()))?;
         if is_new {
             writeln!(
                 csv,
@@ -84,7 +89,8 @@ impl Journal {
         }
         let now = wall_time();
         let name = files.events.join(format!("events.out.tfevents.{}", now as u64));
-        let file = File::create(&name).with_context(|| format!("cannot write {}", name.display()))?;
+        let file =
+            File::create(&name).with_context(|| format!("cannot write {}", name.display()))?;
         Ok(Journal {
             csv,
             events: EventWriter::new(file, now)?,
@@ -98,7 +104,9 @@ impl Journal {
 
     /// A round of data is in.
     pub(super) fn round(&mut self, round: u64, decisions: usize, incidents: usize) {
-        self.say(&format!("round {round}: {decisions} decisions so far, {incidents} incidents in them"));
+        self.say(&format!(
+            "round {round}: {decisions} decisions so far, {incidents} incidents in them"
+        ));
     }
 
     /// One more update.
@@ -118,7 +126,10 @@ impl Journal {
         self.events.scalars(wall_time(), updates, &[("train/loss", mean as f32)])?;
         if updates.is_multiple_of(self.every * 10) {
             let rate = (updates - first) as f64 / self.started.elapsed().as_secs_f64();
-            self.say(&format!("update {updates} of {}: loss {mean:.5}, {rate:.0} updates/s", self.total));
+            self.say(&format!(
+                "update {updates} of {}: loss {mean:.5}, {rate:.0} updates/s",
+                self.total
+            ));
         }
         Ok(())
     }
@@ -129,8 +140,16 @@ impl Journal {
     ///
     /// A full disk.
     pub(super) fn measured(&mut self, updates: u64, account: &Account) -> Result<()> {
-        let Account { incidents, return_mean, interventions, start, chosen, arriving, surprise, .. } =
-            *account;
+        let Account {
+            incidents,
+            return_mean,
+            interventions,
+            start,
+            chosen,
+            arriving,
+            surprise,
+            ..
+        } = *account;
         writeln!(
             self.csv,
             "{updates},,{incidents},{return_mean},{interventions},{start},{chosen},{arriving},{surprise}"

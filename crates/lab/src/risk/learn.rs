@@ -153,10 +153,10 @@ pub fn run(options: &Options) -> Result<()> {
     let (mut phase, mut update, mut critics) = (0, 0, Vec::new());
     if files.checkpoint.exists() {
         let path = files.checkpoint.display();
-        let bytes = std::fs::read(&files.checkpoint).with_context(|| format!("cannot read {path}"))?;
-        let saved = CriticCheckpoint::resume(&bytes, &settings, &mut learner).with_context(|| {
-            format!("cannot go on from {path}; delete it to start again")
-        })?;
+        let bytes =
+            std::fs::read(&files.checkpoint).with_context(|| format!("cannot read {path}"))?;
+        let saved = CriticCheckpoint::resume(&bytes, &settings, &mut learner)
+            .with_context(|| format!("cannot go on from {path}; delete it to start again"))?;
         (phase, update, critics) = (saved.round, saved.update, saved.rounds);
         note!("going on from {path}: round {}, update {update}", phase / PHASES);
     }
@@ -187,18 +187,18 @@ pub fn run(options: &Options) -> Result<()> {
                 saved = Instant::now();
             }
         }
-        critics.push(learner.critic().clone());
+        critics.push(learner.learned().clone());
         (phase, update) = (phase + 1, 0);
         let state = CriticCheckpoint::of(&learner, &settings, [phase, update], &critics);
         keep(&files.checkpoint, &state.to_bytes())?;
         if part + 1 == PHASES {
-            let account = measure_round(&plan, &regimes, learner.critic(), episodes)?;
+            let account = measure_round(&plan, &regimes, learner.learned(), episodes)?;
             journal.measured(phase * in_a_phase, &account)?;
         }
     }
     drop(experience);
     let stage = Stage { env: options.env, regimes: &regimes, names: &plan.regimes, episodes };
-    let critic = learner.critic().clone();
+    let critic = learner.learned().clone();
     let learned = certify(&stage, critic, learning(&plan), |words| journal.say(words))?;
     keep(&files.critic, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)

@@ -6,14 +6,14 @@
 use anyhow::Result;
 use clap::Args;
 use cpss_highway::TaskId;
-use cpss_risk::card::{Bin, Card};
 use cpss_risk::LearnedRisk;
+use cpss_risk::card::{Bin, Card};
 use serde::Serialize;
 
 use super::calibrate::{Account, reliability};
 use super::collect::{Rule, measure};
-use super::{hash, load_regimes};
 use super::shipped::RiskSource;
+use super::{hash, load_regimes};
 use crate::terminal::say;
 
 /// Options of `cpss risk score`.
@@ -77,7 +77,8 @@ pub fn run(options: &Options) -> Result<()> {
     let mut tried = Vec::new();
     for &threshold in &options.thresholds {
         anyhow::ensure!(threshold >= 0.0, "a threshold is at least 0, not {threshold}");
-        let rule = Rule { threshold, gamma: risk.card().gamma, tries: super::tries(options.env, 2.0) };
+        let rule =
+            Rule { threshold, gamma: risk.card().gamma, tries: super::tries(options.env, 2.0) };
         let (measured, some) = measure(&regimes, risk.critic(), seeds.clone(), &rule)?;
         tried.extend(some);
         frontier.push(Point { threshold, account: Account::of(&measured) });
@@ -101,7 +102,9 @@ pub fn run(options: &Options) -> Result<()> {
         options.seed,
         options.regimes.join(", ")
     )?;
-    say!("  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]")?;
+    say!(
+        "  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
+    )?;
     for Point { threshold, account } in &score.frontier {
         let [low, high] = account.surprise_ci95;
         say!(
@@ -130,7 +133,10 @@ pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
     say!("  learned in    {} (gamma {gamma})", learning.regimes.join(", "))?;
     say!(
         "  from          {} rounds of {} decisions and {} updates, seed {}",
-        learning.rounds, learning.decisions, learning.updates, learning.seed
+        learning.rounds,
+        learning.decisions,
+        learning.updates,
+        learning.seed
     )?;
     say!(
         "  calibrated on {} shielded episodes in {}: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",

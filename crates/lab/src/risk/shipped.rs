@@ -75,7 +75,11 @@ fn bytes(id: TaskId) -> [&'static [u8]; 2] {
         ($task:literal) => {
             [
                 include_bytes!(concat!("../../../../policies/", $task, "/risk.safetensors")),
-                include_bytes!(concat!("../../../../policies/", $task, "/risk-stationary.safetensors")),
+                include_bytes!(concat!(
+                    "../../../../policies/",
+                    $task,
+                    "/risk-stationary.safetensors"
+                )),
             ]
         };
     }

@@ -54,7 +54,13 @@ impl CriticCheckpoint {
         rounds: &[Critic],
     ) -> CriticCheckpoint {
         let settings = settings.to_owned();
-        CriticCheckpoint { settings, round, update, learner: learner.state(), rounds: rounds.to_vec() }
+        CriticCheckpoint {
+            settings,
+            round,
+            update,
+            learner: learner.state(),
+            rounds: rounds.to_vec(),
+        }
     }
 
     /// The file's bytes.
@@ -97,7 +103,7 @@ impl CriticCheckpoint {
         let &[round, update, steps, sampling] = counters.as_slice() else {
             return Err(CheckpointError::Misfit);
         };
-        let parameters = learner.critic().parameters().len();
+        let parameters = learner.learned().parameters().len();
         let read = |name: &str, len: usize| reader.finite_f32s(name, &[len]);
         let state = LearnerState {
             critic: read("critic", parameters)?,
@@ -108,7 +114,7 @@ impl CriticCheckpoint {
         };
         let mut rounds = Vec::new();
         for place in 0..round {
-            let mut critic = learner.critic().clone();
+            let mut critic = learner.learned().clone();
             let values = read(&format!("round.{place}"), parameters)?;
             critic.parameters_mut().copy_from_slice(&values);
             rounds.push(critic);

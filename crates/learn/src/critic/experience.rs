@@ -96,7 +96,9 @@ impl Experience {
             return;
         }
         let ends = |scene: usize| self.nexts[scene] != Next::GoesOn as u8;
-        let Some(last) = (self.len() - most - 1..self.len()).find(|scene| ends(*scene)) else { return };
+        let Some(last) = (self.len() - most - 1..self.len()).find(|scene| ends(*scene)) else {
+            return;
+        };
         let cut = last + 1;
         let base = self.starts[cut];
         self.fixed_numbers.drain(..cut * self.fixed);
@@ -182,7 +184,8 @@ impl Experience {
     /// Adds a scene to a batch.
     pub fn gather(&self, scene: usize, batch: &mut Batch) {
         let fixed = &self.fixed_numbers[scene * self.fixed..(scene + 1) * self.fixed];
-        let items = &self.item_numbers[self.starts[scene] as usize..self.starts[scene + 1] as usize];
+        let items =
+            &self.item_numbers[self.starts[scene] as usize..self.starts[scene + 1] as usize];
         batch.push(fixed.iter().map(unpack), items.iter().map(unpack), self.item);
     }
 }

@@ -134,13 +134,8 @@ impl CriticLearner {
     }
 
     /// The critic as learned so far: the slow one, which is steadier.
-    pub fn critic(&self) -> &Critic {
+    pub fn learned(&self) -> &Critic {
         &self.target
-    }
-
-    /// The fast critic, which the next update changes.
-    pub fn online(&self) -> &Critic {
-        &self.critic
     }
 
     /// Updates so far.
