@@ -89,7 +89,7 @@ pub mod worlds;
 pub use checkpoint::ResumeError;
 pub use env::{End, Env, Outcome};
 pub use learner::{Diverged, Learner, StartError};
-pub use measure::{UpdateTime, measure_update, reference_update};
+pub use measure::{UpdateTime, measure_critic_update, measure_update, reference_update};
 pub use network::Network;
 pub use onnx::{OnnxError, policy_from_onnx};
 pub use policy::{LoadError, Policy};

@@ -26,7 +26,7 @@ use crate::policy::policy_task;
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order.
-const SHIFTS: [f32; 9] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0];
+const SHIFTS: [f32; 7] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0];
 
 /// Thresholds below the usual one that a critic may be able to tell apart.
 const FINER: [f64; 3] = [0.001, 0.0003, 0.0001];

@@ -9,7 +9,7 @@
 //! going back, so they never reach a weight; nothing is allocated once the largest batch has been seen.
 
 use super::{Critic, SUM_SCALE};
-use crate::kernel::{Left, OuterSum, Product, Start, padded};
+use crate::kernel::{Left, OuterSum, PAD, Product, Start, padded};
 use crate::topology::Layer;
 
 /// Scenes, one after the other.
@@ -91,14 +91,14 @@ impl Pass {
         let shape = critic.shape();
         assert_eq!(batch.fixed.len(), batch.len() * shape.fixed, "length of the fixed parts");
         let layers = critic.layers();
-        self.scenes = padded(batch.len());
+        self.scenes = lanes(batch.len());
         columns(&batch.fixed, shape.fixed, self.scenes, &mut self.fixed_columns);
         let pooled = layers.pooled();
         self.head.resize(layers.head.len() + 1, Vec::new());
         let width = layers.head[0].inputs;
         fit(&mut self.head[0], width * self.scenes);
         if let Some((item_in, fixed_in)) = &layers.item_in {
-            self.items = padded(batch.items.len() / shape.item);
+            self.items = lanes(batch.items.len() / shape.item);
             columns(&batch.items, shape.item, self.items, &mut self.item_columns);
             fit(&mut self.fixed_part, fixed_in.outputs * self.scenes);
             let bias = Start::Bias(&critic.parameters()[fixed_in.bias()]);
@@ -250,6 +250,14 @@ impl Pass {
             }
         }
     }
+}
+
+/// The width of a buffer with so many columns: whole vectors, and not a multiple of a quarter of a page, which
+/// would put the same column of all rows into the same few lines of the cache.
+fn lanes(columns: usize) -> usize {
+    const QUARTER_PAGE: usize = 256;
+    let lanes = padded(columns);
+    if lanes > 0 && lanes.is_multiple_of(QUARTER_PAGE) { lanes + PAD } else { lanes }
 }
 
 /// Gives a buffer its length; what it holds is not defined, but finite.
