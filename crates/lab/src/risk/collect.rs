@@ -10,7 +10,7 @@ use anyhow::Result;
 use cpss_learn::QFunction;
 use cpss_learn::critic::experience::{Experience, Next};
 use cpss_learn::critic::pass::{Batch, Pass};
-use cpss_learn::critic::{Critic, Scratch, probability};
+use cpss_learn::critic::{Critic, Scratch};
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, World};
 use cpss_risk::features::{FIXED, Features, ITEM};
@@ -362,7 +362,7 @@ pub fn compare(a: &Critic, b: &Critic, seen: &Experience, small: f64) -> Vec<f64
         for (critic, pass, risks) in &mut passes {
             pass.forward(critic, &batch);
             for (action, risk) in risks.iter_mut().enumerate() {
-                *risk = probability(pass.logit(0, action) + critic.shift());
+                *risk = critic.risk(pass.logit(0, action));
             }
         }
         let [(.., a), (.., b)] = &passes;
