@@ -97,7 +97,8 @@ impl BatchModel {
         let Read { place, density } = self.scenes[place];
         let (risk, outputs) = (self.model.learned(), self.model.outputs());
         for (action, learned) in self.learned.iter_mut().enumerate() {
-            *learned = place.map_or(1.0, |place| risk.critic().risk(self.pass.logit(place, action)));
+            *learned =
+                place.map_or(1.0, |place| risk.critic().risk(self.pass.logit(place, action)));
         }
         let seen = Seen { learned: &self.learned, density, is_readable: place.is_some() };
         let controls = &self.model.task().controls;

@@ -16,8 +16,13 @@ const RESOLUTION: f64 = 1e-4;
 
 /// A critic that has learned nothing but has an opinion, with a shift.
 fn risk_for(actions: Vec<ActionKey>) -> Arc<LearnedRisk> {
-    let shape =
-        Shape { fixed: FIXED, item: ITEM, encoder: vec![24, 20], head: vec![28], actions: actions.len() };
+    let shape = Shape {
+        fixed: FIXED,
+        item: ITEM,
+        encoder: vec![24, 20],
+        head: vec![28],
+        actions: actions.len(),
+    };
     let mut critic = Critic::new(shape, &mut Generator::from_state(7)).unwrap();
     critic.set_shift(4.0);
     let card = Card {
@@ -47,7 +52,8 @@ fn risk_for(actions: Vec<ActionKey>) -> Arc<LearnedRisk> {
 }
 
 fn lists() -> BTreeMap<&'static str, (TaskId, Value)> {
-    let steering = json!({"action": {"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5}});
+    let steering =
+        json!({"action": {"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5}});
     BTreeMap::from([
         ("merge", (TaskId::MergeV0, json!({}))),
         ("highway", (TaskId::HighwayV0, json!({}))),
@@ -104,9 +110,15 @@ fn many_scenes_at_once_risk_what_each_risks_alone() {
             }
             // A cost is cut off at the critic's resolution, and there the last bits may decide.
             for (one, many) in one.costs.iter().zip(&many.costs) {
-                assert!(close(*one, *many) || close(one.max(*many), RESOLUTION), "{name}: {one} {many}");
+                assert!(
+                    close(*one, *many) || close(one.max(*many), RESOLUTION),
+                    "{name}: {one} {many}"
+                );
             }
-            assert!(one.risks.iter().any(|risk| *risk != one.risks[0]), "{name}: nothing to compare");
+            assert!(
+                one.risks.iter().any(|risk| *risk != one.risks[0]),
+                "{name}: nothing to compare"
+            );
         }
     }
 }
@@ -182,7 +194,10 @@ fn points_of_a_box_are_judged_as_alone() {
         let one = single.assess_each(scene, points.iter().map(|point| Action::Point(point)));
         let many = model.assess_each(place, points.iter().map(|point| Action::Point(point)));
         assert_eq!(many.risks.len(), points.len());
-        assert!(one.risks.iter().zip(&many.risks).all(|(one, many)| close(*one, *many)), "{one:?} {many:?}");
+        assert!(
+            one.risks.iter().zip(&many.risks).all(|(one, many)| close(*one, *many)),
+            "{one:?} {many:?}"
+        );
     }
 }
 
