@@ -1,5 +1,7 @@
 //! Many scenes at once risk what each of them risks alone, and do not notice each other.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
