@@ -1,8 +1,8 @@
 //! How are many environments stepped at once, with or without a shield?
 //!
-//! [`Batch`] steps worlds into NumPy's buffers with the interpreter released, and notes the cost of
-//! every moment. If it is given a shield, every world has its own ledger: the proposals are judged in
-//! parallel ([`guard`]), what is allowed runs, and what it cost is charged before anything is reset.
+//! [`Batch`] steps worlds into NumPy's buffers with the interpreter released, and notes how close every
+//! moment came. If it is given a shield, every world has its own ledger: the proposals are judged in
+//! parallel ([`guard`]), what is allowed runs, and what was judged is charged before anything is reset.
 //!
 //! Start at [`Batch::step`]. **Invariants:** a decision is settled exactly once, its episode's last one
 //! included, and if one ever could not be, nothing runs until all are reset; a step that only resets is neither judged nor charged, and the ledger is renewed there and
@@ -15,9 +15,9 @@ mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cpss::branch::realised_cost;
 use cpss_highway::batch::{Actions, Buffers};
 use cpss_highway::{Autoreset, Moment};
-use cpss_risk::{RiskModel, RiskSpec};
 use cpss_shield::Rules;
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArrayDyn,
@@ -29,7 +29,7 @@ use crate::settings::spec_of;
 use crate::shield::certificate;
 use crate::task::Task;
 use crate::value_error;
-use crate::world::{Taken, observed_cost};
+use crate::world::Taken;
 use guard::{Guard, Proposals};
 use report::{Report, Reports};
 use row::Row;
@@ -40,7 +40,6 @@ use state::RowState;
 pub(crate) struct Batch {
     batch: cpss_highway::Batch,
     autoreset: Autoreset,
-    risk: RiskModel,
     rows: Vec<Mutex<Row>>,
     guard: Option<Guard>,
     rules: Option<Rules>,
@@ -57,8 +56,8 @@ type Told<'py> =
 
 #[pymethods]
 impl Batch {
-    /// `count` worlds; `shield` is a dictionary of settings, and for a box also `candidates`, `radius`
-    /// and `resort`.
+    /// `count` worlds; `shield` is a dictionary of settings with the critic as `risk`, and for a box also
+    /// `candidates`, `radius` and `resort`.
     #[new]
     fn new(
         task: &Task,
@@ -80,18 +79,17 @@ impl Batch {
         };
         let batch =
             cpss_highway::Batch::new(&task, count, 0, autoreset, threads).map_err(value_error)?;
-        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
         let (guard, rules) = match shield {
             None => (None, None),
             Some(settings) => {
                 let settings = settings.copy()?;
-                let guard = Guard::new(&task, &risk, &settings, threads.clamp(1, count.max(1)))?;
+                let guard = Guard::new(&task, &settings, threads.clamp(1, count.max(1)))?;
                 let rules = Rules::new(spec_of(&settings)?).map_err(value_error)?;
                 (Some(guard), Some(rules))
             }
         };
         let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, rules))).collect();
-        Ok(Batch { batch, autoreset, risk, rows, guard, rules, broken: None })
+        Ok(Batch { batch, autoreset, rows, guard, rules, broken: None })
     }
 
     /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
@@ -115,7 +113,7 @@ impl Batch {
             .map_err(value_error)?;
         for ((row, world), seed) in self.rows.iter().zip(self.batch.worlds()).zip(&seeds) {
             if seed.is_some() {
-                lock(row).begin(world, &self.risk, seed.and_then(|(seed,)| seed));
+                lock(row).begin(world, seed.and_then(|(seed,)| seed));
             }
         }
         if seeds.iter().all(Option::is_some) {
@@ -303,7 +301,7 @@ impl Batch {
             truncated: truncated.as_slice_mut()?,
             final_observations: finals.as_slice_mut()?,
         };
-        let Batch { batch, autoreset, risk, rows, guard, broken, .. } = self;
+        let Batch { batch, autoreset, rows, guard, broken, .. } = self;
         let unsettled = Mutex::new(None);
         py.detach(|| -> Result<(), String> {
             let skips_ended = *autoreset == Autoreset::NextStep;
@@ -319,17 +317,17 @@ impl Batch {
                 (None, Proposals::Indices(indices, _)) => Actions::Indices(indices),
                 (None, Proposals::Points(points)) => Actions::Points(points),
             };
-            let (rows, risk) = (&*rows, &*risk);
+            let rows = &*rows;
             batch
                 .step_before(actions, out, |place, world, moment| {
                     let mut row = lock(&rows[place]);
                     match moment {
-                        Moment::Began => row.begin(world, risk, None),
+                        Moment::Began => row.begin(world, None),
                         Moment::Stepped(step) => {
                             row.scene.observe(world);
-                            let cost = observed_cost(risk, world, &row.scene, &step);
+                            let closeness = realised_cost(&row.scene, world, &step);
                             let action = Taken::at(&actions, place, rows.len());
-                            if let Err(error) = row.settle(world, action, cost) {
+                            if let Err(error) = row.settle(world, action, closeness) {
                                 let why =
                                     format!("environment {place}: {error}; reset all of them");
                                 unsettled

@@ -1,7 +1,7 @@
-//! What does each action risk in a scene that was read elsewhere?
+//! What does each action risk in a scene, ours or one that was read elsewhere?
 //!
-//! `package/cpss/driving.py` reads a scene from highway-env's own objects, as plain tuples; here it becomes a
-//! [`Scene`] and is judged as any other. Start at [`Driving::assess`].
+//! A scene of our own world is looked at as it is. `package/cpss/driving.py` reads one from highway-env's own objects, as
+//! plain tuples; here it becomes a [`Scene`] and is judged as any other. Start at [`Driving::assess`].
 //!
 //! **Invariants:** a lane or road that the task does not have is an error, and the shield's wrapper
 //! takes an error for the worst; numbers that are none cost 1 throughout (`cpss_risk` sees to that).
@@ -14,14 +14,17 @@ use cpss_highway::route::{Leg, Route};
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::vehicle::{Driver, Vehicle};
 use cpss_highway::{Action, Scene};
-use cpss_risk::{RiskModel, RiskSpec};
+use cpss_risk::closeness::closeness;
+use cpss_risk::{Assessment, RiskModel};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::critic::Critic;
 use crate::task::Task;
 use crate::value_error;
+use crate::world::World;
 
-/// A risk model that looks at scenes from elsewhere.
+/// A risk model, and the scene that it looks at.
 #[pyclass(module = "cpss._native")]
 pub(crate) struct Driving {
     task: Arc<cpss_highway::Task>,
@@ -39,6 +42,10 @@ type LegName = (String, String, Option<usize>);
 /// steering, and its slowest and fastest speed.
 type Mind = (LaneName, f64, u8, Vec<LegName>, f64, (f64, f64));
 
+/// What the actions of a scene cost and risk: the cost of each, the density, the risk of each, and the risk that cannot
+/// be avoided.
+type Assessed<'py> = (Bound<'py, PyArray1<f64>>, f64, Bound<'py, PyArray1<f64>>, f64);
+
 /// Numbers of a body: x, y, heading, speed, acceleration, length, width, 1 if crashed, and where it shows
 /// that it is bound, as a unit vector or zeros.
 const NUMBERS: usize = 10;
@@ -46,13 +53,18 @@ const NUMBERS: usize = 10;
 #[pymethods]
 impl Driving {
     #[new]
-    fn new(task: &Task) -> PyResult<Driving> {
+    fn new(task: &Task, critic: &Critic) -> PyResult<Driving> {
         let task = Arc::clone(&task.inner);
-        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
+        let risk = critic.model(&task)?;
         Ok(Driving { task, risk, scene: Scene::default() })
     }
 
-    /// Looks at a scene: the ego first, then other cars, of which some were on the road before the ego, then
+    /// Looks at one of our own worlds.
+    fn look_at(&mut self, world: &World) {
+        self.scene.clone_from(world.scene());
+    }
+
+    /// Looks at a scene from elsewhere: the ego first, then other cars, of which some were on the road before the ego, then
     /// obstacles.
     fn look(
         &mut self,
@@ -85,11 +97,10 @@ impl Driving {
         Ok(())
     }
 
-    /// What each discrete action would cost in the scene looked at, and the density.
-    fn assess<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, f64) {
+    /// What each discrete action costs and risks in the scene looked at.
+    fn assess<'py>(&mut self, py: Python<'py>) -> Assessed<'py> {
         let (risk, scene) = (&mut self.risk, &self.scene);
-        let assessment = py.detach(|| risk.assess(scene));
-        (PyArray1::from_slice(py, &assessment.costs), assessment.density)
+        assessed(py, py.detach(|| risk.assess(scene)))
     }
 
     /// The same for points of the box, one after the other.
@@ -97,20 +108,26 @@ impl Driving {
         &mut self,
         py: Python<'py>,
         points: PyReadonlyArray1<'py, f32>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
+    ) -> PyResult<Assessed<'py>> {
         let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
         // A copy: others may write into the caller's array while the interpreter is released.
         let points = points.as_slice()?.to_vec();
         let (risk, scene) = (&mut self.risk, &self.scene);
         let assessment = py
             .detach(|| risk.assess_each(scene, points.chunks_exact(dimension).map(Action::Point)));
-        Ok((PyArray1::from_slice(py, &assessment.costs), assessment.density))
+        Ok(assessed(py, assessment))
     }
 
-    /// What the scene looked at costs in itself.
-    fn realised_cost(&self) -> f64 {
-        self.risk.realised_cost(&self.scene)
+    /// How close the ego is to anything in the scene looked at.
+    fn closeness(&self) -> f64 {
+        closeness(&self.task, &self.scene)
     }
+}
+
+fn assessed<'py>(py: Python<'py>, found: &Assessment) -> Assessed<'py> {
+    let [costs, risks] =
+        [&found.costs, &found.risks].map(|numbers| PyArray1::from_slice(py, numbers));
+    (costs, found.density, risks, found.unavoidable)
 }
 
 /// A body, on whichever lane is closest, as the world itself would have it.

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 
 mod account;
 mod batch;
+mod critic;
 mod driving;
 mod picture;
 mod policy;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::Task>()?;
     module.add_class::<world::World>()?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<critic::Critic>()?;
     module.add_class::<driving::Driving>()?;
     module.add_class::<shield::Shield>()?;
     module.add_class::<shield::Decision>()?;

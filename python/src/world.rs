@@ -1,17 +1,18 @@
 //! What does one environment do?
 //!
-//! A [`World`] is one episode of a task in progress, with the cost of every moment. It can be copied,
+//! A [`World`] is one episode of a task in progress, and says how close every moment came. It can be copied,
 //! and written down: a state is the random numbers that its episode began with and the actions taken
 //! since, from which the same world is made again, to the last bit.
 //!
-//! Start at [`World::step`].
+//! Start at [`World::step`]. What an action risks is for [`Driving`](crate::driving::Driving) to say.
 
 use std::sync::Arc;
 
+use cpss::branch::realised_cost;
 use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Step};
-use cpss_risk::{RiskModel, RiskSpec};
+use cpss_highway::{Action, Scene};
+use cpss_risk::closeness::closeness;
 use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,7 +28,6 @@ pub(crate) struct World {
     task: Arc<cpss_highway::Task>,
     world: cpss_highway::World,
     scene: Scene,
-    risk: RiskModel,
     /// The generator that the episode began with.
     origin: Generator,
     /// What was done since.
@@ -64,15 +64,13 @@ impl Taken {
 #[pymethods]
 impl World {
     #[new]
-    fn new(task: &Task, seed: u64) -> PyResult<World> {
+    fn new(task: &Task, seed: u64) -> World {
         let task = Arc::clone(&task.inner);
         let world = cpss_highway::World::new(Arc::clone(&task), seed);
-        let risk = RiskModel::new(&task, RiskSpec::for_task(task.id)).map_err(value_error)?;
         let origin = Generator::seeded(seed);
-        let mut made =
-            World { task, world, scene: Scene::default(), risk, origin, taken: Vec::new() };
+        let mut made = World { task, world, scene: Scene::default(), origin, taken: Vec::new() };
         made.scene.observe(&made.world);
-        Ok(made)
+        made
     }
 
     /// Starts an episode, writes its first observation, and returns the info. Without a seed the random
@@ -91,8 +89,7 @@ impl World {
         self.taken.clear();
         self.world.reset_from(self.origin.clone(), seen);
         self.scene.observe(&self.world);
-        let cost = self.risk.realised_cost(&self.scene);
-        self.info(py, cost)
+        self.info(py, closeness(&self.task, &self.scene))
     }
 
     /// Takes a discrete action.
@@ -114,24 +111,6 @@ impl World {
     ) -> PyResult<(f64, bool, bool, Bound<'py, PyDict>)> {
         let point = Taken::Point(action.as_slice()?.to_vec());
         self.advance(py, point, seen)
-    }
-
-    /// What each discrete action would cost now, and the density.
-    fn assess<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, f64) {
-        let assessment = self.risk.assess(&self.scene);
-        (PyArray1::from_slice(py, &assessment.costs), assessment.density)
-    }
-
-    /// The same for points of the box, one after the other.
-    fn assess_points<'py>(
-        &mut self,
-        py: Python<'py>,
-        points: PyReadonlyArray1<'py, f32>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
-        let dimension = self.task.controls.box_dimension().unwrap_or(1).max(1);
-        let points = points.as_slice()?.chunks_exact(dimension).map(Action::Point);
-        let assessment = self.risk.assess_each(&self.scene, points);
-        Ok((PyArray1::from_slice(py, &assessment.costs), assessment.density))
     }
 
     /// A picture of the surroundings of the ego, as pixels.
@@ -191,6 +170,11 @@ impl World {
 }
 
 impl World {
+    /// What an observer sees now.
+    pub(crate) fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
     fn advance<'py>(
         &mut self,
         py: Python<'py>,
@@ -200,8 +184,7 @@ impl World {
         let seen = room(&self.task, &mut seen)?;
         let step = self.world.step(action.action(), seen).map_err(value_error)?;
         self.scene.observe(&self.world);
-        let cost = observed_cost(&self.risk, &self.world, &self.scene, &step);
-        let info = self.info(py, cost)?;
+        let info = self.info(py, realised_cost(&self.scene, &self.world, &step))?;
         info.set_item(
             "action",
             match &action {
@@ -225,20 +208,6 @@ impl World {
         info.set_item("cost", cost)?;
         Ok(info)
     }
-}
-
-/// What a step turned out to cost: the proximity of the moment after it, and 1 for an episode that
-/// ended off the road.
-pub(crate) fn observed_cost(
-    risk: &RiskModel,
-    world: &cpss_highway::World,
-    scene: &Scene,
-    step: &Step,
-) -> f64 {
-    if step.terminated && !world.ego().on_road(&world.task().network) {
-        return 1.0;
-    }
-    risk.realised_cost(scene)
 }
 
 /// The caller's buffer for an observation, if it fits.

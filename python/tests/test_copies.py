@@ -56,6 +56,7 @@ MAKERS = {
     "ours": lambda: cpss.ShieldWrapper(gym.make("cpss/merge-v0")),
     "the original": lambda: cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True)),
     "a shadow": lambda: cpss.ShieldWrapper(gym.make("cpss/merge-v0"), mode="shadow"),
+    "another critic": lambda: cpss.ShieldWrapper(gym.make("cpss/merge-v0"), risk="stationary"),
     "a box": lambda: cpss.ShieldWrapper(gym.make("cpss/racetrack-v0")),
     "with a policy": lambda: cpss.ShieldWrapper(
         gym.make("cpss/merge-v0"), fallback="best-admissible", preferences=cpss.load_policy("merge-v0")

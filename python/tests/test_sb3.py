@@ -42,7 +42,11 @@ def test_a_batch_is_stable_baselines3s_own_vector_environment(shield):
                 ends += 1
                 np.testing.assert_array_equal(info["terminal_observation"], their_info["terminal_observation"])
             if shield:
-                assert info["shield"] == their_info["shield"]
+                # Within 1e-5: a batch's critic looks at many scenes at once.
+                assert info["shield"].keys() == their_info["shield"].keys()
+                for key, value in info["shield"].items():
+                    other = their_info["shield"][key]
+                    assert value == pytest.approx(other, abs=1e-5, nan_ok=True) if isinstance(value, float) else value == other
         for info, their_info in zip(ours.reset_infos, theirs.reset_infos):
             assert info["cost"] == their_info["cost"] and info["speed"] == their_info["speed"]
     assert ends >= 6

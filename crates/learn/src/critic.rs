@@ -291,8 +291,13 @@ impl Critic {
             std::mem::swap(input, output);
         }
         for (risk, logit) in risks.iter_mut().zip(input.iter()) {
-            *risk = probability(logit + self.shift);
+            *risk = self.risk(*logit);
         }
+    }
+
+    /// The risk of an action, from its logit.
+    pub fn risk(&self, logit: f32) -> f64 {
+        probability(logit + self.shift)
     }
 
     fn product(&self, layer: &Layer, right: &[f32], start: Start<'_>, out: &mut [f32], n: usize) {

@@ -45,13 +45,8 @@ pub fn measure_update(duration: Duration) -> UpdateTime {
 pub fn measure_critic_update(duration: Duration) -> UpdateTime {
     const ITEMS: usize = 16;
     const SCENES: usize = 4_096;
-    let shape = Shape {
-        fixed: 30,
-        item: 34,
-        encoder: vec![96, 96],
-        head: vec![128, 128],
-        actions: 5,
-    };
+    let shape =
+        Shape { fixed: 30, item: 34, encoder: vec![96, 96], head: vec![128, 128], actions: 5 };
     let mut random = Generator::new(0, Purpose::Episodes);
     let mut seen = Experience::new(shape.fixed, shape.item);
     for scene in 0..SCENES {

@@ -63,6 +63,8 @@ struct Candidate {
     velocity: [f64; 2],
     /// When it is closest, and how close \[s, m\].
     closest: (f64, f64),
+    /// What it adds to the density.
+    crowding: f64,
 }
 
 impl Features {
@@ -120,7 +122,6 @@ impl Features {
     fn select(&mut self, ego: &Ego, scene: &Scene) {
         let body = &ego.body;
         let own = body.velocity();
-        self.density = 0.0;
         let cars = scene.others.iter().enumerate().map(|(place, car)| (Source::Car(place), car));
         let things = scene.obstacles.iter().enumerate();
         let things = things.map(|(place, thing)| (Source::Obstacle(place), thing));
@@ -131,11 +132,15 @@ impl Features {
             if distance > RANGE {
                 continue;
             }
+            let crowding = match source {
+                Source::Car(_) => (1.0 - distance / DENSITY_REACH).max(0.0),
+                Source::Obstacle(_) => 0.0,
+            };
             let velocity = other.velocity();
             let velocity = turned(body, [velocity[0] - own[0], velocity[1] - own[1]]);
             let position = turned(body, offset);
             let closest = closest_approach(position, velocity);
-            self.candidates.push(Candidate { source, position, velocity, closest });
+            self.candidates.push(Candidate { source, position, velocity, closest, crowding });
         }
         // Ties between bodies at one and the same place cannot be told apart, nor need they be.
         self.candidates.sort_unstable_by(|a, b| {
@@ -148,12 +153,8 @@ impl Features {
                 .find(|o| o.is_ne())
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
-        // In this order too: a sum's last bits depend on it.
-        for Candidate { source, position: [x, y], .. } in &self.candidates {
-            if matches!(source, Source::Car(_)) {
-                self.density += (1.0 - (x * x + y * y).sqrt() / DENSITY_REACH).max(0.0);
-            }
-        }
+        // In that order: a sum has other last bits in another one.
+        self.density = self.candidates.iter().map(|candidate| candidate.crowding).sum();
         self.candidates.truncate(MOST_ITEMS);
     }
 

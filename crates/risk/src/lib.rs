@@ -12,7 +12,7 @@
 //!
 //! # Where things are
 //!
-//! - [`model`]: the main flow. Start there.
+//! - [`model`]: the main flow. Start there; [`mod@batch`] is the same for many scenes at once.
 //! - [`features`]: a scene as numbers, the same for every task; `way`: where lanes lead.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
@@ -24,6 +24,7 @@
 //! it is bound. The world's driving law. Numbers for one task. Randomness and clocks.
 
 pub mod actions;
+pub mod batch;
 pub mod card;
 pub mod closeness;
 pub mod features;
@@ -32,6 +33,7 @@ pub mod proximity;
 mod way;
 
 pub use actions::{ActionKey, UnknownAction};
+pub use batch::BatchModel;
 pub use card::{Card, LearnedRisk, LearnedRiskError};
 pub use features::Features;
 pub use model::{Assessment, Blame, Hazard, RiskModel};

@@ -109,6 +109,10 @@ impl RiskModel {
         &self.task
     }
 
+    pub(crate) fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
     /// What was found in the scene last assessed.
     pub fn assessment(&self) -> &Assessment {
         &self.assessment
@@ -126,33 +130,19 @@ impl RiskModel {
         scene: &Scene,
         actions: impl IntoIterator<Item = Action<'a>>,
     ) -> &Assessment {
-        match self.features.read(&self.task, scene) {
+        let is_readable = self.features.read(&self.task, scene);
+        match is_readable {
             true => {
                 let (fixed, items) = (self.features.fixed(), self.features.items());
                 self.risk.critic().risks(fixed, items, &mut self.scratch, &mut self.risks);
             }
             false => self.risks.fill(1.0),
         }
-        self.sum_up(actions)
-    }
-
-    /// Judges the actions from the critic's outputs for the scene last read.
-    fn sum_up<'a>(&mut self, actions: impl IntoIterator<Item = Action<'a>>) -> &Assessment {
-        let readable = !self.features.fixed().is_empty();
-        let Assessment { risks, unavoidable, costs, density } = &mut self.assessment;
-        *density = self.features.density();
-        risks.clear();
-        costs.clear();
-        let controls = &self.task.controls;
-        risks.extend(
-            actions.into_iter().map(|action| self.outputs.risk(controls, action, &self.risks)),
-        );
-        *unavoidable = least(if risks.is_empty() { &self.risks } else { risks });
-        let resolution = self.risk.card().resolution;
-        costs.extend(risks.iter().map(|risk| match readable {
-            true => avoidable(*risk, *unavoidable, resolution),
-            false => 1.0,
-        }));
+        let seen = Seen { learned: &self.risks, density: self.features.density(), is_readable };
+        let actions = actions.into_iter();
+        let risks =
+            actions.map(|action| self.outputs.risk(&self.task.controls, action, &self.risks));
+        self.assessment.fill(&seen, risks, self.risk.card().resolution);
         &self.assessment
     }
 
@@ -185,6 +175,35 @@ impl RiskModel {
             blame = Blame { hazard: Hazard::Road, risk, without: risk };
         }
         Some(blame)
+    }
+}
+
+/// What was seen of a scene.
+pub(crate) struct Seen<'a> {
+    /// The critic's outputs; 1 throughout if the scene cannot be read.
+    pub(crate) learned: &'a [f64],
+    pub(crate) density: f64,
+    pub(crate) is_readable: bool,
+}
+
+impl Assessment {
+    /// Sums up the risks of some actions in a scene.
+    pub(crate) fn fill(
+        &mut self,
+        seen: &Seen<'_>,
+        found: impl Iterator<Item = f64>,
+        resolution: f64,
+    ) {
+        let Assessment { risks, unavoidable, costs, density } = self;
+        *density = seen.density;
+        risks.clear();
+        risks.extend(found);
+        *unavoidable = least(if risks.is_empty() { seen.learned } else { risks });
+        costs.clear();
+        costs.extend(risks.iter().map(|risk| match seen.is_readable {
+            true => avoidable(*risk, *unavoidable, resolution),
+            false => 1.0,
+        }));
     }
 }
 

@@ -1,17 +1,19 @@
 """What would each action risk in a driving scene, ours or highway-env's own?
 
-A :class:`Driver` looks at an environment's scene and asks the Rust risk model. :class:`Native` is for our
-environments, whose scene is at hand; :class:`Upstream` reads the scene out of highway-env's objects: what
-an observer could see (poses, speeds and how they change, sizes, wrecks, where a car shows it is bound, who was on
-the road first), and of the ego also its own intentions. Another driver's timers, parameters and targets are never looked at.
+A :class:`Driver` looks at an environment's scene and asks a critic: a network that has learned how likely an incident
+is after each action. :class:`Native` is for our environments, whose scene is at hand; :class:`Upstream` reads the scene
+out of highway-env's objects, whatever its policy observes: what an observer on the road could see (poses, speeds and how
+they change, sizes, wrecks, where a car shows it is bound, who was on the road first), and of the ego also its own
+intentions. Another driver's timers, parameters and targets are never looked at.
 
 Start at :func:`driver_of`. A scene that cannot be read is an exception here, and a refusal in the shield. So is
-a road that is not the task's: a class of one's own may differ from highway-env's in other things, but the risk
-model knows how the task's own cars move, and cannot see if they were given another way of doing that.
+a road that is not the task's: a class of one's own may differ from highway-env's in other things, but the critic has
+learned how the task's own cars move, and cannot see if they were given another way of doing that.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -22,9 +24,12 @@ from cpss import _native
 from cpss.envs import DrivingEnv, config_json, short_id
 
 
+#: What the actions of a scene cost, its density, what they risk, and the risk that cannot be avoided.
+Assessed = tuple[np.ndarray, float, np.ndarray, float]
+
 #: Keys of upstream's config that no cost depends on, and that may change at any time.
 UNSEEN = (
-    "controlled_vehicles", "screen_width", "screen_height", "centering_position", "scaling", "show_trajectories",
+    "observation", "controlled_vehicles", "screen_width", "screen_height", "centering_position", "scaling", "show_trajectories",
     "render_agent", "offscreen_rendering", "manual_control", "real_time_rendering",
 )  # fmt: skip
 
@@ -42,44 +47,57 @@ class Driver:
     def begin(self) -> None:
         """An episode begins; its config may differ from the last one's."""
 
-    def assess(self, points: np.ndarray | None) -> tuple[np.ndarray, float]:
-        """The cost of every action (or of some points of the box) in the scene now, and its density."""
+    def assess(self, points: np.ndarray | None) -> Assessed:
+        """What every action (or some points of the box) costs and risks in the scene now."""
         raise NotImplementedError
 
-    def realised(self, terminated: bool) -> float:
-        """What the scene now costs in itself; the step to it has ended the episode or not."""
+    def closeness(self, terminated: bool) -> float:
+        """How close the ego is to anything now; the step to here has ended the episode or not."""
         raise NotImplementedError
 
 
 class Native(Driver):
     """Our own environments."""
 
-    def __init__(self, env: DrivingEnv) -> None:
-        self._env = env
+    def __init__(self, env: DrivingEnv, risk: str) -> None:
+        self._env, self._critic = env, _native.Critic(env.task_id, risk)
+        self._prepare()
 
-    @property
-    def task(self):
-        return self._env._task
+    def _prepare(self) -> None:
+        self.task = self._env._task
+        self._risk = _native.Driving(self.task, self._critic)
+
+    def begin(self) -> None:
+        if self._env._task is not self.task:
+            self._prepare()
 
     def assess(self, points):
-        return self._env._assess(points)
+        self._risk.look_at(self._env._scene())
+        return assessed(self._risk, points)
 
-    def realised(self, terminated):
-        raise RuntimeError("our environments tell their cost in every info")
+    def closeness(self, terminated):
+        raise RuntimeError("our environments say it in every info")
+
+    def __getstate__(self) -> dict:
+        return {"_env": self._env, "_critic": self._critic}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._prepare()
 
 
 class Upstream(Driver):
     """highway-env's own environments, read from ``env.unwrapped``."""
 
-    def __init__(self, env: Any, task: str) -> None:
-        self._env, self._id = env, task
+    def __init__(self, env: Any, task: str, risk: str) -> None:
+        self._env, self._id, self._critic = env, task, _native.Critic(task, risk)
         self._prepare()
 
     def _prepare(self) -> None:
         # As text, since nested dictionaries are changed in place.
         self._config = config_json(known_keys(self._env.config))
         self.task = _native.Task(self._id, self._config)
-        self._risk = _native.Driving(self.task)
+        self._risk = _native.Driving(self.task, self._critic)
 
     def begin(self) -> None:
         if config_json(known_keys(self._env.config)) != self._config:
@@ -88,16 +106,14 @@ class Upstream(Driver):
 
     def assess(self, points):
         self._look()
-        if points is None:
-            return self._risk.assess()
-        return self._risk.assess_points(np.ascontiguousarray(points, np.float32).ravel())
+        return assessed(self._risk, points)
 
-    def realised(self, terminated):
-        # As in our own world: an episode that ends off the road has cost all there is.
+    def closeness(self, terminated):
+        # As in our own world: an episode that ends off the road could not have come closer.
         if terminated and not self._env.vehicle.on_road:
             return 1.0
         self._look()
-        return self._risk.realised_cost()
+        return self._risk.closeness()
 
     def _look(self) -> None:
         """Reads the scene as it is now; never one that was read before, since anybody may have changed
@@ -114,30 +130,45 @@ class Upstream(Driver):
         self._risk.look(mind(ego), rows, len(others), cars.index(ego))
 
     def __getstate__(self) -> dict:
-        return {"_env": self._env, "_id": self._id}
+        return {"_env": self._env, "_id": self._id, "_critic": self._critic}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self._prepare()
 
 
-def driver_of(env: gym.Env) -> Driver:
-    """Who knows what actions risk in this environment.
+def assessed(risk: _native.Driving, points: np.ndarray | None) -> Assessed:
+    """What the actions of the scene looked at cost and risk."""
+    if points is None:
+        return risk.assess()
+    return risk.assess_points(np.ascontiguousarray(points, np.float32).ravel())
+
+
+def source_of(risk: str | os.PathLike | None) -> str:
+    """Which critic is meant: the name of a shipped one, or a path."""
+    source = "drift" if risk is None else os.fspath(risk) if isinstance(risk, (str, os.PathLike)) else None
+    if not isinstance(source, str) or not source:
+        raise ValueError(f"`risk` is {risk!r}, but has to be 'drift', 'stationary' or the path of a critic")
+    return source
+
+
+def driver_of(env: gym.Env, risk: str | os.PathLike | None = None) -> Driver:
+    """Who knows what actions risk in this environment, by which critic.
 
     Raises:
-        ValueError: if it is neither ours nor highway-env's, or a task of highway-env's that the risk
-            model does not know.
+        ValueError: if it is neither ours nor highway-env's, or a task of highway-env's of which nothing was learned; for
+            actions whose risk was not learned, and for a file that is no critic.
     """
-    inner = env.unwrapped
+    inner, source = env.unwrapped, source_of(risk)
     if isinstance(inner, DrivingEnv):
-        driver: Driver = Native(inner)
+        driver: Driver = Native(inner, source)
     else:
         task = upstream_id(inner)
         if task not in _native.task_ids():
             raise ValueError(
                 f"cost='driving' knows {', '.join(_native.task_ids())}, but not {task}: {OWN}"
             )
-        driver = Upstream(inner, task)
+        driver = Upstream(inner, task, source)
     if env.action_space != inner.action_space:
         raise ValueError(
             f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "
@@ -207,5 +238,5 @@ def mind(ego: Any) -> tuple:
 
 
 def known_keys(config: dict) -> dict:
-    """Upstream's config without what only concerns its agents and windows."""
+    """Upstream's config without what only concerns its agents, what they observe, and windows."""
     return {key: value for key, value in config.items() if key not in UNSEEN}

@@ -45,8 +45,10 @@ class DrivingEnv(gym.Env):
             is a value that makes no sense. Nested dictionaries replace the default whole, as upstream.
         render_mode: ``"rgb_array"`` or ``"ansi"``.
 
-    Every step's ``info`` has upstream's ``speed``, ``crashed``, ``action`` and ``rewards``, and
-    ``cost``: how close to trouble the ego is now, from 0 (nothing near) to 1 (crashed, or off the road).
+    Every step's ``info`` has upstream's ``speed``, ``crashed``, ``action`` and ``rewards``, and ``cost``: how close the ego
+    is to the closest car or obstacle (or, if it steers itself, to the edge of the road), from 0 (beyond a margin of a few
+    metres) to 1 (touching, crashed, or off the road). It says what happened, with or without a shield; no decision
+    depends on it. What an action risks is :meth:`action_risks`.
 
     >>> import gymnasium as gym, cpss
     >>> env = gym.make("cpss/highway-v0", config={"vehicles_count": 20})
@@ -73,6 +75,7 @@ class DrivingEnv(gym.Env):
         self.config = config
         self._task = task
         self._world: _native.World | None = None
+        self._risk: _native.Driving | None = None
         self.observation_space, self.action_space = spaces_of(task)
         self._shape = self.observation_space.shape
         self._is_discrete = task.actions is not None
@@ -125,23 +128,40 @@ class DrivingEnv(gym.Env):
         return observation, reward, terminated, truncated, info
 
     def action_costs(self) -> np.ndarray:
-        """What each discrete action would risk now, from 0 to 1: what the shield goes by.
+        """The avoidable risk of each discrete action now, from 0 to 1: how much more it risks than the least risky one.
+        This is what the shield goes by.
 
         >>> env = cpss.DrivingEnv("merge-v0")
         >>> _ = env.reset(seed=7)
-        >>> bool((env.action_costs() <= 1).all())
-        True
+        >>> float(env.action_costs().min())
+        0.0
         """
         return self._assess()[0]
 
-    def _assess(self, points: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Predicted costs of all actions (or of some points of the box), and the density."""
+    def action_risks(self) -> np.ndarray:
+        """The risk of each discrete action now: how likely an incident is if it runs now and the least risky action ever
+        after, as the shipped critic has learned it.
+
+        >>> env = cpss.DrivingEnv("merge-v0")
+        >>> _ = env.reset(seed=7)
+        >>> bool((env.action_risks() >= env.action_costs()).all())
+        True
+        """
+        return self._assess()[2]
+
+    def _assess(self) -> tuple[np.ndarray, float, np.ndarray, float]:
+        scene = self._scene()
+        if self._risk is None:
+            self._risk = _native.Driving(self._task, _native.Critic(self.task_id, "drift"))
+        self._risk.look_at(scene)
+        return self._risk.assess()
+
+    def _scene(self) -> _native.World:
+        """What there is to be judged now."""
         if self._world is None or self._closed:
             self._check_open()
             raise gym.error.ResetNeeded("call `reset` first: there is no scene yet")
-        if points is None:
-            return self._world.assess()
-        return self._world.assess_points(np.ascontiguousarray(points, np.float32).ravel())
+        return self._world
 
     def render(self):
         """The surroundings of the ego, from above: an array of pixels, or text."""
@@ -165,7 +185,7 @@ class DrivingEnv(gym.Env):
 
     def __getstate__(self) -> dict:
         state = self.__dict__.copy()
-        del state["_task"]
+        del state["_task"], state["_risk"]
         state["_world"] = None if self._world is None else self._world.state()
         return state
 
@@ -173,7 +193,7 @@ class DrivingEnv(gym.Env):
         world = state.pop("_world")
         self.__dict__.update(state)
         self._task = _native.Task(self.task_id, config_json(self.config))
-        self._world = None
+        self._world = self._risk = None
         if world is not None:
             self._world = _native.World(self._task, 0)
             self._world.restore(*world)
@@ -185,6 +205,8 @@ class DrivingEnv(gym.Env):
         for name, value in self.__dict__.items():
             if name == "_task":
                 twin._task = value  # it never changes
+            elif name == "_risk":
+                twin._risk = None  # made again when it is asked for
             elif name == "_world":
                 twin._world = None if value is None else value.copy()
             else:

@@ -2,7 +2,8 @@
 
 :class:`ShieldWrapper` stands between the policy and the environment. Before a step it has the cost of
 every action predicted, compares the proposal's with a threshold projected from what is left of the
-budget, and lets it run or runs another; after the step it charges what was observed. The arithmetic is
+budget, and lets it run or runs another. For driving tasks, whose costs are learned, it charges what was judged: the cost
+that was predicted of what ran. With a cost of yours it charges what was observed. The arithmetic is
 the Rust crate ``cpss-shield``, in which the guarantee is stated and proved.
 
 Start at :meth:`ShieldWrapper.step`; what the user's functions give is read in :mod:`cpss.situation`. Invariants: a cost
@@ -15,6 +16,7 @@ decision is settled exactly once, the last of an episode included; the ledger is
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +26,7 @@ from gymnasium import spaces
 
 from cpss import _native
 from cpss.actions import CANDIDATES, Box, Discrete, actions_of
-from cpss.driving import Driver, driver_of
+from cpss.driving import Driver, driver_of, source_of
 from cpss.envs import short_id
 from cpss.notices import Notices
 from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, numbers_of, preferences_of, reasons
@@ -41,6 +43,8 @@ KEYS = (
     "remaining",
     "gain",
     "envelope",
+    "risk",
+    "unavoidable",
 )
 
 
@@ -60,10 +64,11 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         env: Any environment with discrete actions, or with a bounded box of at most 16 dimensions.
         budget: How much cost an episode may spend. Left out, it is the driving task's own.
         horizon: For how many steps; afterwards only cost 0 is admissible.
-        cost: ``"driving"`` for highway-env's environments and ours: costs are predicted in Rust from the
-            scene. Or a function ``cost(env, observation)`` that gives one predicted cost per action, from 0 (no
-            risk) to 1 (the worst there is). For a box it is ``cost(env, observation, candidates)``, one cost
-            per row of ``candidates``.
+        cost: ``"driving"`` for highway-env's environments and ours, whatever the policy observes: a learned critic reads
+            the scene, and an action costs its avoidable risk, how much more it risks than the least risky one. A box of
+            steering angles is served as well. For any other box, and any other environment, give a function
+            ``cost(env, observation)`` that gives one predicted cost per action, from 0 (no risk) to 1 (the worst there
+            is). For a box it is ``cost(env, observation, candidates)``, one cost per row of ``candidates``.
         context: A function ``context(env, observation)`` that gives the density: one number, at least 0,
             that grows with how risky the surroundings are. Left out, it is 0, or the scene's own for
             ``"driving"``.
@@ -74,19 +79,25 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         preferences: A function ``preferences(env, observation)`` that says how much the policy likes each
             action, or a :class:`cpss.Policy`.
         observed: A function ``observed(env, observation, terminated, info)`` that says what a step really
-            cost. Left out, it is ``info["cost"]`` if the environment has one (or the driving scene's),
-            and otherwise what was predicted of the action that ran.
+            cost. Left out, what was predicted of the action that ran is charged; but with a ``cost`` of yours,
+            ``info["cost"]`` if the environment has one.
         last_resort: The action that runs when no cost is usable. **Choose it** for your own environment:
             left out it is the first action, or the middle of the box.
         candidates: For a box, how many points are compared.
         radius: For a box, how far from the proposal they may be, per dimension; the whole box if left out.
+        risk: With ``cost="driving"``, which critic: ``"drift"`` (the default), learned in traffic that changes in many
+            ways, ``"stationary"``, learned in traffic that does not, or the path of a file that ``cpss risk learn`` wrote.
         **settings: Any other of :func:`shield_settings`' names: ``tau_cap``, ``gain`` and so on.
 
     Every ``info["shield"]`` has the same keys with the same types, resets included (there ``verdict`` is
     ``"reset"``, actions are -1 or NaN, and numbers that make no sense NaN): ``proposed_action``,
     ``executed_action``, ``verdict`` (``"admit"``, ``"replace"``, ``"infeasible"``), ``reason`` (why it was
     refused, and, admitted or not, what your functions gave that cannot be used: see below), ``cost_proposed``, ``cost_executed``, ``threshold``, ``remaining`` (of the budget, after the
-    charge), ``gain``, ``envelope`` (the bound on what can have been spent by now).
+    charge), ``gain``, ``envelope`` (the bound on what can have been spent by now), ``risk`` (how likely an incident is after
+    the executed action) and ``unavoidable`` (how likely it is whatever runs); the last two are NaN with a cost of yours.
+
+    Around a driving task, ``info["cost"]`` is how close the step came to anything, as :class:`cpss.DrivingEnv` says. It is
+    reported and not charged: what is charged is ``cost_executed``.
 
     A reason is one word of the shield's (``over-budget``, ``unusable-cost`` and so on), followed by these, with a
     semicolon between: what was wrong with all costs; ``unusable-context: ...``, if the context was no number from 0
@@ -131,20 +142,23 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         last_resort: Any = None,
         candidates: int = CANDIDATES,
         radius: Any = None,
+        risk: str | os.PathLike | None = None,
         **settings: Any,
     ) -> None:
         check_single(env)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
-            preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, **settings,
+            preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, **settings,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         self._driver: Driver | None = None
         if cost == "driving":
-            self._driver = driver_of(env)
+            self._driver = driver_of(env, risk)
             settings = {**shield_settings(self._driver.task.id), **settings}
         elif not callable(cost):
             raise ValueError(f"`cost` is {cost!r}, but has to be 'driving' or a function of (env, observation)")
+        elif risk is not None:
+            raise ValueError(f"`risk` is {risk!r}, but only cost='driving' asks a critic: leave one of them out")
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
@@ -177,14 +191,14 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
         if self._driver is not None and "cost" not in info:
-            info["cost"] = self._what_it_cost(observation, False, info, np.nan)[0]
-        nothing = self._actions.nothing()
-        report = (nothing, nothing, "reset", "", np.nan, np.nan, np.nan, self._shield.remaining, np.nan, self._shield.envelope)
+            info["cost"] = self._closeness(False)
+        nothing, none = self._actions.nothing(), np.nan
+        report = (nothing, nothing, "reset", "", none, none, none, self._shield.remaining, none, self._shield.envelope, none, none)
         info["shield"] = dict(zip(KEYS, report))
         return observation, info
 
     def step(self, action):
-        """Judges the action, runs it or another, and charges what that cost.
+        """Judges the action, runs it or another, and charges what that costs.
 
         An action that is not in the action space is a ``ValueError``; nothing has run then.
         """
@@ -215,8 +229,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             self._notices.step(cost_executed, charge, self._needs_reset)
         reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
         info = dict(info)
-        info.setdefault("cost", charge)
-        report = (*shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope)
+        if "cost" not in info:
+            info["cost"] = charge if self._driver is None else self._closeness(terminated)
+        risk = np.nan if situation.risks is None else float(situation.risks[decision.executed])
+        report = (
+            *shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope, risk, situation.unavoidable,
+        )  # fmt: skip
         info["shield"] = dict(zip(KEYS, report))
         return observation, reward, terminated, truncated, info
 
@@ -265,10 +283,11 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         candidates = actions.candidates(proposal)
         count = self._actions.count
         costs, density, liking = np.full(count, np.nan), 0.0, None
+        risks, unavoidable = None, np.nan
         problems: dict[str, str] = {}
         try:
             if self._driver is not None:
-                found, density = self._driver.assess(actions.points(candidates))
+                found, density, risks, unavoidable = self._driver.assess(actions.points(candidates))
             else:
                 arguments = () if candidates is None else (actions.points(candidates),)
                 found = self._cost(self.env, apart(self._observation), *arguments)
@@ -289,17 +308,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         except Exception as error:
             # Without them the least costly action stands in, which is as safe.
             problems["preferences"] = f"unusable-preferences: {in_words(error)}"
-        return Situation(self._actions, candidates, costs, density, liking, problems)
+        return Situation(self._actions, candidates, costs, density, liking, risks, unavoidable, problems)
 
     def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, dict[str, str]]:
-        """What a step cost, and what is wrong with that; what cannot be told is charged as the worst."""
+        """What is charged for a step, and what is wrong with that; what cannot be told is charged as the worst."""
         try:
             if self._observed is not None:
                 cost = float(self._observed(self.env, apart(observation), terminated, info_apart(info)))
-            elif "cost" in info:
+            elif self._driver is None and "cost" in info:
                 cost = float(info["cost"])
-            elif self._driver is not None:
-                cost = self._driver.realised(terminated)
             else:
                 # Nobody is to blame for this one but the prediction, of which there is a warning already.
                 return predicted, {} if is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
@@ -308,6 +325,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         if not is_usable(cost):
             return cost, {"observed": f"unusable-observation: {cost}"}
         return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
+
+
+    def _closeness(self, terminated: bool) -> float:
+        """How close the ego is to anything now; in a scene that cannot be read, as close as can be."""
+        assert self._driver is not None
+        try:
+            return self._driver.closeness(terminated)
+        except Exception:
+            return 1.0
 
 
 def check_single(env: Any) -> None:
@@ -338,8 +364,8 @@ def batch_settings(task: _native.Task, space: spaces.Space, shield: bool | dict 
         raise ValueError(f"`shield` is {shield!r}, but has to be True, or a dictionary of what differs from cpss.shield_settings(...)")
     asked = {} if shield is True else dict(shield)
     last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
-    count = asked.pop("candidates", CANDIDATES)
-    settings = {**shield_settings(task.id), **asked}
+    count, risk = asked.pop("candidates", CANDIDATES), asked.pop("risk", None)
+    settings = {**shield_settings(task.id), **asked, "risk": _native.Critic(task.id, source_of(risk))}
     actions = actions_of(space, last_resort, count, radius, task, settings)
     if isinstance(actions, Box):
         settings.update(candidates=count, radius=actions.box[2].tolist(), resort=actions.last_resort.tolist())

@@ -23,10 +23,12 @@ ROUNDING = 1e-6
 
 
 class Situation:
-    """What is known about one moment: the cost of every action, and why it may be unknown."""
+    """What is known about one moment: the cost of every action, and why it may be unknown. Risks are known of driving
+    scenes only."""
 
-    def __init__(self, actions, candidates, costs, density, liking, problems: dict[str, str]) -> None:
+    def __init__(self, actions, candidates, costs, density, liking, risks, unavoidable: float, problems: dict[str, str]) -> None:
         self.candidates, self.costs, self.problems = candidates, costs, problems
+        self.risks, self.unavoidable = risks, unavoidable
         self._actions, self._density, self._liking = actions, density, liking
 
     def judge(self, shield: _native.Shield, proposal) -> _native.Decision:

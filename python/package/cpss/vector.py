@@ -3,7 +3,7 @@
 :class:`DrivingVectorEnv` is a native batch: all worlds are stepped in Rust, on as many threads as asked
 for, with the interpreter released and straight into the arrays that are returned. What happens when an
 episode ends is one of Gymnasium's three modes. With ``shield=`` every environment has a shield of its
-own, judged and charged natively.
+own, judged and charged natively; the critic looks at many scenes at once.
 
 Start at :func:`make_vec`. Invariants: an array that was returned is never written again; results do not
 depend on the number of threads; the reset step of ``NEXT_STEP`` is neither judged nor charged; a copy, a pickled batch,
@@ -58,11 +58,12 @@ class DrivingVectorEnv(VectorEnv):
         autoreset_mode: Gymnasium's ``AutoresetMode`` or its value: what happens after an episode's end.
         num_threads: How many threads step them; all of the machine's if left out.
         shield: ``True`` for the task's shipped shield, or a dictionary with what is to differ from it (see
-            :func:`cpss.shield_settings`); nothing for no shield.
+            :func:`cpss.shield_settings`; ``risk`` chooses the critic, as in :class:`cpss.ShieldWrapper`); nothing for
+            no shield.
         render_mode: ``"rgb_array"`` or ``"ansi"``.
 
-    ``infos`` has ``cost``, ``speed`` and ``crashed``, an array each, and with a shield ``shield``, a
-    dictionary of arrays by the keys of :class:`cpss.ShieldWrapper`. Under ``SAME_STEP``, what belongs to
+    ``infos`` has ``cost`` (how close the step came, as in :class:`cpss.DrivingEnv`), ``speed`` and ``crashed``, an array
+    each, and with a shield ``shield``, a dictionary of arrays by the keys of :class:`cpss.ShieldWrapper`. Under ``SAME_STEP``, what belongs to
     an episode that has just ended is in ``final_obs`` and ``final_info``.
     """
 
@@ -218,6 +219,8 @@ class DrivingVectorEnv(VectorEnv):
             "remaining": numbers[:, 3].copy(),
             "gain": numbers[:, 4].copy(),
             "envelope": numbers[:, 5].copy(),
+            "risk": numbers[:, 6].copy(),
+            "unavoidable": numbers[:, 7].copy(),
         }
         return {**infos, **{f"_{key}": mask.copy() for key in infos}}
 

@@ -1,16 +1,16 @@
 //! Which actions may run in the worlds of a batch?
 //!
-//! A [`Guard`] predicts the costs of every world's actions and has them judged, on as many threads as
-//! the batch has. Start at [`Guard::judge`].
+//! A [`Guard`] asks the critic about the scenes of all worlds, as many at once as fit a thread's share, and has the
+//! proposals judged. Start at [`Guard::judge`].
 //!
-//! **Invariants:** judging changes no ledger; a world that is about to be reset is not judged; if any
+//! **Invariants:** what a world's actions risk does not depend on who shares its thread; judging changes no ledger; a world that is about to be reset is not judged; if any
 //! proposal makes no sense, nothing runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cpss_highway::batch::Actions;
 use cpss_highway::{Action, Task};
-use cpss_risk::RiskModel;
+use cpss_risk::{Assessment, BatchModel};
 use cpss_shield::candidates::{Neighbourhood, sample};
 use cpss_shield::{JudgeError, Mode, Situation};
 use pyo3::prelude::*;
@@ -22,13 +22,14 @@ use super::lock;
 use super::report::Report;
 use super::row::Row;
 use crate::account::Account;
+use crate::critic::Critic;
 use crate::settings::read;
 use crate::value_error;
 
 /// What judges a batch's proposals.
 pub(super) struct Guard {
     /// One per thread: a model owns its work space.
-    models: Vec<Mutex<RiskModel>>,
+    models: Vec<Mutex<BatchModel>>,
     pool: Option<ThreadPool>,
     dimension: usize,
     candidates: usize,
@@ -63,7 +64,6 @@ impl Guard {
     /// Takes its own settings out of the dictionary; the rest are the shield's.
     pub(super) fn new(
         task: &Arc<Task>,
-        risk: &RiskModel,
         settings: &Bound<'_, PyDict>,
         threads: usize,
     ) -> PyResult<Guard> {
@@ -74,6 +74,8 @@ impl Guard {
             }
             Ok(value)
         };
+        let critic = take("risk")?.ok_or_else(|| value_error("`risk` is missing"))?;
+        let model = BatchModel::new(critic.cast::<Critic>()?.get().model(task)?);
         let candidates = take("candidates")?
             .map_or(Ok(0), |value| read("candidates", &value, "a whole number from 2"))?;
         let radius = take("radius")?
@@ -85,7 +87,7 @@ impl Guard {
             1 => None,
             _ => Some(ThreadPoolBuilder::new().num_threads(threads).build().map_err(value_error)?),
         };
-        let models = (0..threads).map(|_| Mutex::new(risk.clone())).collect();
+        let models = (0..threads).map(|_| Mutex::new(model.clone())).collect();
         Ok(Guard { models, pool, dimension, candidates, radius, resort })
     }
 
@@ -106,20 +108,16 @@ impl Guard {
                 rows.len()
             ));
         }
-        let judged: Vec<Option<Report>> = self.each(rows, |i, row, model| {
-            if rests(i) {
-                row.pending = None;
-                return Ok(None);
-            }
+        let judged = self.each(rows, rests, |i, row, scene| {
             let report = match proposals {
                 Proposals::Indices(indices, preferences) => {
-                    self.judge_index(row, model, indices[i], preferences, (i, rows.len()))
+                    judge_index(row, scene, indices[i], preferences, (i, rows.len()))
                 }
                 Proposals::Points(points) => {
-                    self.judge_point(row, model, &points[i * self.dimension..][..self.dimension])
+                    self.judge_point(row, scene, &points[i * self.dimension..][..self.dimension])
                 }
             };
-            report.map(Some).map_err(|error| format!("environment {i}: {error}"))
+            report.map_err(|error| format!("environment {i}: {error}"))
         })?;
         Ok(match proposals {
             // A world that rests ignores its action, whatever it is.
@@ -143,63 +141,28 @@ impl Guard {
 
     /// Which actions would be let through now; where none would be, the least costly one.
     pub(super) fn masks(&self, rows: &[Mutex<Row>], actions: usize) -> Result<Vec<bool>, String> {
-        let masks = self.each(rows, |_, row, model| {
-            let Row { scene, costs, shield, .. } = row;
-            let Some(shield) = shield else { return Err("no shield".to_owned()) };
-            let (costs, density) = costs.get_or_insert_with(|| {
-                let assessment = model.assess(scene);
-                (assessment.costs.clone(), assessment.density)
-            });
-            mask(shield, costs, *density).map_err(|error| error.to_string())
-        })?;
-        let flat: Vec<bool> = masks.into_iter().flatten().collect();
+        let masks = self.each(
+            rows,
+            |_| false,
+            |_, row, mut scene| {
+                let Row { assessment, shield, .. } = row;
+                let Some(shield) = shield else { return Err("no shield".to_owned()) };
+                let Assessment { costs, density, .. } = scene.of_list(assessment);
+                mask(shield, costs, *density).map_err(|error| error.to_string())
+            },
+        )?;
+        let flat: Vec<bool> = masks.into_iter().flatten().flatten().collect();
         debug_assert_eq!(flat.len(), rows.len() * actions);
         Ok(flat)
-    }
-
-    fn judge_index(
-        &self,
-        row: &mut Row,
-        model: &mut RiskModel,
-        proposal: usize,
-        preferences: &[f64],
-        (place, count): (usize, usize),
-    ) -> Result<Report, String> {
-        let Row { scene, costs, shield, pending, .. } = row;
-        let Some(shield) = shield else { return Err("no shield".to_owned()) };
-        let (costs, density) = costs.get_or_insert_with(|| {
-            let assessment = model.assess(scene);
-            (assessment.costs.clone(), assessment.density)
-        });
-        let preferences = match preferences.len() {
-            0 => &[],
-            len if len == count * costs.len() => &preferences[place * costs.len()..][..costs.len()],
-            len => {
-                let wanted = count * costs.len();
-                return Err(format!("`preferences` has {len} entries, but {wanted} are needed"));
-            }
-        };
-        if proposal >= costs.len() {
-            return Err(format!(
-                "the action has to be from 0 to {}",
-                costs.len().saturating_sub(1)
-            ));
-        }
-        let situation = Situation { proposal, costs, preferences, density: *density };
-        let judged = shield.judge(&situation).map_err(|error| error.to_string())?;
-        let executed = judged.decision.executed() as i64;
-        let report = Report { proposed: proposal as i64, executed, ..Report::default() };
-        *pending = Some((judged, report.clone()));
-        Ok(report)
     }
 
     fn judge_point(
         &self,
         row: &mut Row,
-        model: &mut RiskModel,
+        mut scene: Judge<'_>,
         proposal: &[f32],
     ) -> Result<Report, String> {
-        let Row { scene, shield, pending, .. } = row;
+        let Row { shield, pending, .. } = row;
         let Some(shield) = shield else { return Err("no shield".to_owned()) };
         let dimension = self.dimension;
         // A learner's rounding may overshoot a bound by its last bits; anything beyond that is a mistake.
@@ -219,8 +182,8 @@ impl Guard {
         let last = candidates.len() - dimension;
         candidates[last..].copy_from_slice(&self.resort);
         let points: Vec<f32> = candidates.iter().map(|value| *value as f32).collect();
-        let assessment =
-            model.assess_each(scene, points.chunks_exact(dimension).map(Action::Point));
+        let assessment = scene.of_each(points.chunks_exact(dimension).map(Action::Point));
+        let assessment = assessment.ok_or("nobody was asked what its actions risk")?;
         let judged = shield
             .judge_nearest(&around, &candidates, &assessment.costs, assessment.density)
             .map_err(|error| error.to_string())?;
@@ -229,31 +192,112 @@ impl Guard {
             Mode::Shadow => proposal.to_vec(),
             Mode::Enforce => points[judged.decision.executed() * dimension..][..dimension].to_vec(),
         };
-        let report = Report {
+        let mut report = Report {
             proposed_point: proposal.to_vec(),
             executed_point: executed,
             ..Report::default()
         };
+        let risk = assessment.risks[judged.decision.executed()];
+        report.numbers[6..].copy_from_slice(&[risk, assessment.unavoidable]);
         *pending = Some((judged, report.clone()));
         Ok(report)
     }
 
-    /// Does something with every row, in parallel.
+    /// Does something with every row that does not rest, in parallel.
     fn each<T: Send>(
         &self,
         rows: &[Mutex<Row>],
-        act: impl Fn(usize, &mut Row, &mut RiskModel) -> Result<T, String> + Sync,
-    ) -> Result<Vec<T>, String> {
-        let on = |(i, row): (usize, &Mutex<Row>)| {
+        rests: impl Fn(usize) -> bool + Sync,
+        act: impl Fn(usize, &mut Row, Judge<'_>) -> Result<T, String> + Sync,
+    ) -> Result<Vec<Option<T>>, String> {
+        let share = rows.len().div_ceil(self.models.len()).clamp(1, MOST_AT_ONCE);
+        let on = |(index, rows): (usize, &[Mutex<Row>])| {
             let thread = rayon::current_thread_index().unwrap_or(0) % self.models.len();
             let mut model = self.models[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            act(i, &mut lock(row), &mut model)
+            let mut rows: Vec<MutexGuard<'_, Row>> = rows.iter().map(lock).collect();
+            let first = index * share;
+            model.clear();
+            let places: Vec<Option<usize>> = rows
+                .iter()
+                .enumerate()
+                .map(|(i, row)| {
+                    let is_open = row.assessment.is_none() && !rests(first + i);
+                    is_open.then(|| model.push(&row.scene))
+                })
+                .collect();
+            model.run();
+            let rows = rows.iter_mut().enumerate().zip(places);
+            let done = rows.map(|((i, row), place)| {
+                if rests(first + i) {
+                    row.pending = None;
+                    return Ok(None);
+                }
+                act(first + i, row, Judge { model: &mut model, place }).map(Some)
+            });
+            done.collect::<Result<Vec<_>, String>>()
         };
-        match &self.pool {
-            None => rows.iter().enumerate().map(on).collect(),
-            Some(pool) => pool.install(|| rows.par_iter().enumerate().map(on).collect()),
-        }
+        let done: Vec<Vec<Option<T>>> = match &self.pool {
+            None => rows.chunks(share).enumerate().map(on).collect::<Result<_, _>>(),
+            Some(pool) => pool.install(|| rows.par_chunks(share).enumerate().map(on).collect()),
+        }?;
+        Ok(done.into_iter().flatten().collect())
     }
+}
+
+/// So many scenes go through the critic at once, at most: more would not be faster, and leave less to share out.
+const MOST_AT_ONCE: usize = 32;
+
+/// What the critic has said of a row's scene.
+struct Judge<'a> {
+    model: &'a mut BatchModel,
+    /// Where it was asked; not at all if the row knows already.
+    place: Option<usize>,
+}
+
+impl Judge<'_> {
+    /// What the actions of a list risk: as the row knows, or as it gets to know now.
+    fn of_list<'r>(&mut self, known: &'r mut Option<Assessment>) -> &'r Assessment {
+        known.get_or_insert_with(|| match self.place {
+            Some(place) => self.model.assess(place).clone(),
+            None => Assessment::default(),
+        })
+    }
+
+    /// What some points risk; nothing is known of points beforehand.
+    fn of_each<'p>(&mut self, points: impl Iterator<Item = Action<'p>>) -> Option<&Assessment> {
+        self.place.map(|place| self.model.assess_each(place, points))
+    }
+}
+
+fn judge_index(
+    row: &mut Row,
+    mut scene: Judge<'_>,
+    proposal: usize,
+    preferences: &[f64],
+    (place, count): (usize, usize),
+) -> Result<Report, String> {
+    let Row { assessment, shield, pending, .. } = row;
+    let Some(shield) = shield else { return Err("no shield".to_owned()) };
+    let Assessment { risks, unavoidable, costs, density } = scene.of_list(assessment);
+    let preferences = match preferences.len() {
+        0 => &[],
+        len if len == count * costs.len() => &preferences[place * costs.len()..][..costs.len()],
+        len => {
+            let wanted = count * costs.len();
+            return Err(format!("`preferences` has {len} entries, but {wanted} are needed"));
+        }
+    };
+    if proposal >= costs.len() {
+        return Err(format!("the action has to be from 0 to {}", costs.len().saturating_sub(1)));
+    }
+    let situation = Situation { proposal, costs, preferences, density: *density };
+    let judged = shield.judge(&situation).map_err(|error| error.to_string())?;
+    let executed = judged.decision.executed();
+    let mut report =
+        Report { proposed: proposal as i64, executed: executed as i64, ..Report::default() };
+    report.numbers[6..].copy_from_slice(&[risks[executed], *unavoidable]);
+    *pending = Some((judged, report.clone()));
+    Ok(report)
 }
 
 /// Which actions a shield would let through; where none would be, the one it would run.

@@ -16,9 +16,13 @@ pub(super) struct Report {
     pub(super) executed_point: Vec<f32>,
     pub(super) verdict: u8,
     pub(super) reason: u8,
-    /// Costs of proposal and executed action, threshold, remaining, gain, envelope.
-    pub(super) numbers: [f64; 6],
+    /// Costs of proposal and executed action, threshold, remaining, gain, envelope, risk of the executed action, and
+    /// the risk that cannot be avoided. The last two are known when it is judged, the others when it is settled.
+    pub(super) numbers: Numbers,
 }
+
+/// The numbers of a report.
+pub(super) type Numbers = [f64; 8];
 
 /// What a shield did: proposed and executed actions, verdicts, reasons, and a row of numbers each.
 pub(super) type Reports<'py> = (
@@ -52,13 +56,15 @@ pub(super) fn arrays<'py>(
             (points(|r| &r.proposed_point)?.into_any(), points(|r| &r.executed_point)?.into_any())
         }
     };
-    let numbers = PyArray1::from_vec(py, numbers).reshape([reports.len(), 6])?;
+    let numbers = PyArray1::from_vec(py, numbers)
+        .reshape([reports.len(), size_of::<Numbers>() / size_of::<f64>()])?;
     Ok((proposed, executed, verdicts, reasons, numbers))
 }
 
 impl Report {
     /// The report of a step that judged nothing.
     pub(super) fn of_nothing(world: &World, shield: Option<&Shield>) -> Report {
+        const NONE: f64 = f64::NAN;
         let dimension = world.task().controls.box_dimension().unwrap_or(0);
         let remaining = shield.map_or(f64::NAN, |shield| shield.ledger().remaining());
         let envelope = shield.map_or(f64::NAN, |shield| shield.ledger().envelope());
@@ -69,7 +75,7 @@ impl Report {
             executed_point: vec![f32::NAN; dimension],
             verdict: 3,
             reason: 0,
-            numbers: [f64::NAN, f64::NAN, f64::NAN, remaining, f64::NAN, envelope],
+            numbers: [NONE, NONE, NONE, remaining, NONE, envelope, NONE, NONE],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of one world of a batch?
 //!
-//! Its scene, what the last moment cost, and, under a shield, its ledger and the decision that waits to
+//! Its scene, how close the last moment came, and, under a shield, its ledger and the decision that waits to
 //! be settled. Start at [`Row::settle`].
 //!
 //! **Invariant:** a decision is taken out when it is settled, so it cannot be settled twice, and an
@@ -8,7 +8,8 @@
 
 use cpss_highway::random::Generator;
 use cpss_highway::{Scene, World};
-use cpss_risk::RiskModel;
+use cpss_risk::Assessment;
+use cpss_risk::closeness::closeness;
 use cpss_shield::Rules;
 
 use super::report::Report;
@@ -30,15 +31,15 @@ pub(super) struct Row {
     /// The last moment of the episode that ended in this step.
     pub(super) closing: Told,
     pub(super) shield: Option<Account>,
-    /// Predicted costs of the scene, once somebody has asked for them, and its density.
-    pub(super) costs: Option<(Vec<f64>, f64)>,
+    /// What the actions of a list risk in the scene, once somebody has asked.
+    pub(super) assessment: Option<Assessment>,
     /// What was decided and is not settled yet, with what was proposed and what runs.
     pub(super) pending: Option<(Judged, Report)>,
     pub(super) report: Report,
     pub(super) closing_report: Report,
 }
 
-/// What everybody is told of a moment.
+/// What everybody is told of a moment; its cost is how close it came.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Told {
     pub(super) cost: f64,
@@ -60,7 +61,7 @@ impl Row {
             now: Told::default(),
             closing: Told::default(),
             shield,
-            costs: None,
+            assessment: None,
             pending: None,
             closing_report: report.clone(),
             report,
@@ -69,16 +70,16 @@ impl Row {
 
     /// An episode begins, with a seed or with random numbers that go on: the ledger is renewed, and what the last one
     /// ended with is kept apart.
-    pub(super) fn begin(&mut self, world: &World, risk: &RiskModel, seed: Option<u64>) {
+    pub(super) fn begin(&mut self, world: &World, seed: Option<u64>) {
         let now = world.random().clone();
         let before = std::mem::replace(&mut self.next, now);
         self.origin = seed.map_or(before, Generator::seeded);
         self.taken.clear();
         self.closing = self.now;
         self.scene.observe(world);
-        self.costs = None;
+        self.assessment = None;
         self.pending = None;
-        self.now = Told::of(world, risk.realised_cost(&self.scene));
+        self.now = Told::of(world, closeness(world.task(), &self.scene));
         if let Some(shield) = &mut self.shield {
             shield.reset();
             let report = Report::of_nothing(world, Some(shield.shield()));
@@ -86,32 +87,38 @@ impl Row {
         }
     }
 
-    /// A step was made, by an action: its cost is charged.
+    /// A step was made, by an action: what was judged of it is charged. `closeness` is only reported.
     ///
     /// # Errors
     ///
     /// A step that nobody judged, or on a decision of another moment: it is in no ledger then.
-    pub(super) fn settle(&mut self, world: &World, action: Taken, cost: f64) -> Result<(), String> {
+    pub(super) fn settle(
+        &mut self,
+        world: &World,
+        action: Taken,
+        closeness: f64,
+    ) -> Result<(), String> {
         self.taken.push(action);
         self.next = world.random().clone();
-        self.costs = None;
-        self.now = Told::of(world, cost);
+        self.assessment = None;
+        self.now = Told::of(world, closeness);
         let Some(shield) = &mut self.shield else { return Ok(()) };
         let Some((judged, mut report)) = self.pending.take() else {
             return Err("a step ran that was not judged".to_owned());
         };
         let decision = judged.decision;
-        let settled = shield.settle(judged, cost).map_err(|error| error.to_string())?;
+        let settled =
+            shield.settle(judged, decision.cost_executed()).map_err(|error| error.to_string())?;
         report.verdict = verdict_code(decision.verdict());
         report.reason = reason_code(decision.verdict());
-        report.numbers = [
+        report.numbers[..6].copy_from_slice(&[
             decision.cost_proposed(),
             decision.cost_executed(),
             decision.threshold(),
             settled.remaining,
             decision.gain(),
             settled.envelope,
-        ];
+        ]);
         self.report = report;
         Ok(())
     }

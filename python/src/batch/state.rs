@@ -7,7 +7,7 @@ use cpss_highway::World;
 use cpss_highway::random::Generator;
 use cpss_shield::Rules;
 
-use super::report::Report;
+use super::report::{Numbers, Report};
 use super::row::{Row, Told};
 use crate::account::{Account, Past};
 use crate::world::Taken;
@@ -26,7 +26,7 @@ pub(super) type RowState = (
     bool,
 );
 type ToldState = (f64, f64, bool);
-type ReportState = (i64, i64, Vec<f32>, Vec<f32>, u8, u8, [f64; 6]);
+type ReportState = (i64, i64, Vec<f32>, Vec<f32>, u8, u8, Numbers);
 
 /// Writes a row down.
 pub(super) fn write(row: &Row, ended: bool) -> RowState {

@@ -1,0 +1,74 @@
+//! Which critic says what an action risks?
+//!
+//! A [`Critic`] is one of those that come with the package, or was read from a file. It can be pickled: a shipped one by
+//! its name, another with all of its bytes, since a file may be gone, or another one, where it is read again.
+//!
+//! **Invariant:** a file that is no critic is a `ValueError` with its name and the reason.
+
+use std::sync::Arc;
+
+use cpss::risk::shipped::RiskSource;
+use cpss_risk::{LearnedRisk, RiskModel};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::value_error;
+
+/// A learned critic.
+#[pyclass(frozen, module = "cpss._native")]
+pub(crate) struct Critic {
+    task: String,
+    source: RiskSource,
+    risk: Arc<LearnedRisk>,
+}
+
+/// What a critic is made of: the task's id, its name or path, and the bytes of one that was a file.
+type Parts<'py> = (String, String, Option<Bound<'py, PyBytes>>);
+
+#[pymethods]
+impl Critic {
+    /// `source` is `drift`, `stationary`, or the path of a file, unless its bytes are given.
+    #[new]
+    #[pyo3(signature = (task, source, bytes = None))]
+    fn new(py: Python<'_>, task: &str, source: &str, bytes: Option<Vec<u8>>) -> PyResult<Critic> {
+        let id: cpss_highway::TaskId = task.parse().map_err(value_error)?;
+        let Ok(source) = source.parse::<RiskSource>();
+        let risk = py.detach(|| match bytes {
+            None => source.load(id).map_err(|error| format!("{error:#}")),
+            Some(bytes) => LearnedRisk::from_bytes(&bytes)
+                .map(Arc::new)
+                .map_err(|error| format!("the critic {source}: {error}")),
+        });
+        let risk = risk.map_err(|error| value_error(format!("`risk`: {error}")))?;
+        Ok(Critic { task: id.name().to_owned(), source, risk })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Parts<'py>) {
+        let bytes = match self.source {
+            RiskSource::Drift | RiskSource::Stationary => None,
+            RiskSource::File(_) => Some(PyBytes::new(py, &self.risk.to_bytes())),
+        };
+        (py.get_type::<Critic>(), (self.task.clone(), self.source.to_string(), bytes))
+    }
+
+    /// Itself: it never changes.
+    fn __deepcopy__<'py>(slf: PyRef<'py, Critic>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Critic> {
+        slf
+    }
+}
+
+impl Critic {
+    /// A model for a task.
+    ///
+    /// # Errors
+    ///
+    /// An action of the task whose risk was not learned.
+    pub(crate) fn model(&self, task: &Arc<cpss_highway::Task>) -> PyResult<RiskModel> {
+        RiskModel::new(task, Arc::clone(&self.risk)).map_err(|error| {
+            value_error(format!(
+                "{error}: ShieldWrapper(env, budget, horizon, cost=...), where cost is a function of (env, observation) \
+                 or, for a box, of (env, observation, candidates)"
+            ))
+        })
+    }
+}
