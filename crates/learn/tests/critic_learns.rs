@@ -54,14 +54,14 @@ fn exact(gamma: f64) -> [[f64; 4]; STATES] {
     let mut risks = [[0.0; 4]; STATES];
     for _ in 0..2_000 {
         let least = risks.map(|row| row.iter().copied().fold(1.0, f64::min));
-        for state in 0..STATES {
-            for action in 0..4 {
+        for (state, row) in risks.iter_mut().enumerate() {
+            for (action, risk) in row.iter_mut().enumerate() {
                 let parts = outcomes(state, action).map(|(chance, place)| match place {
                     Place::Pit => chance,
                     Place::Goal => 0.0,
                     Place::At(next) => chance * gamma * least[next],
                 });
-                risks[state][action] = parts.iter().sum();
+                *risk = parts.iter().sum();
             }
         }
     }

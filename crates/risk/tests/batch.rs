@@ -29,13 +29,20 @@ fn risk_for(actions: Vec<ActionKey>) -> Arc<LearnedRisk> {
     critic.set_shift(4.0);
     let card = Card {
         env: "any".to_owned(),
-        regimes: Vec::new(),
         features: NAME.to_owned(),
         actions,
         gamma: 1.0,
         resolution: RESOLUTION,
-        learning: Learning { seed: 7, rounds: 0, decisions: 0, updates: 0, seeds: [0, 0] },
+        learning: Learning {
+            regimes: vec![],
+            seed: 7,
+            rounds: 0,
+            decisions: 0,
+            updates: 0,
+            seeds: [0, 0],
+        },
         calibration: Calibration {
+            regimes: vec![],
             episodes: 0,
             first_seed: 0,
             threshold: 0.0,

@@ -162,7 +162,9 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let mut journal = Journal::open(&files, plan.rounds * plan.updates.div_ceil(PHASES) * PHASES)?;
     let mut experience = Experience::new(FIXED, ITEM);
-    for earlier in 0..phase.div_ceil(PHASES) {
+    // Nothing is left to learn where only the calibration was cut off.
+    let again = if phase < plan.rounds * PHASES { phase.div_ceil(PHASES) } else { 0 };
+    for earlier in 0..again {
         experience.append(&play_round(&plan, &regimes, &critics, earlier)?);
     }
     let in_a_phase = plan.updates.div_ceil(PHASES);

@@ -51,13 +51,20 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let (critic, _) = Critic::from_bytes(&bytes).unwrap();
     let card = Card {
         env: task.id.name().to_owned(),
-        regimes: vec![REGIME.to_owned()],
         features: NAME.to_owned(),
         actions,
         gamma: 0.98,
         resolution: 0.001,
-        learning: Learning { seed: 7, rounds: 0, decisions: 0, updates: 0, seeds: [0, 0] },
+        learning: Learning {
+            regimes: vec![],
+            seed: 7,
+            rounds: 0,
+            decisions: 0,
+            updates: 0,
+            seeds: [0, 0],
+        },
         calibration: Calibration {
+            regimes: vec![],
             episodes: 0,
             first_seed: 0,
             threshold: 0.0,

@@ -39,13 +39,20 @@ pub(crate) fn critic(task: &Task, seed: u64, shift: f32) -> Critic {
 pub(crate) fn card(task: &Task) -> Card {
     Card {
         env: task.id.name().to_owned(),
-        regimes: vec!["stationary".to_owned()],
         features: NAME.to_owned(),
         actions: ActionKey::list(&task.controls),
         gamma: 1.0,
         resolution: 0.0001,
-        learning: Learning { seed: 0, rounds: 0, decisions: 0, updates: 0, seeds: [0, 0] },
+        learning: Learning {
+            regimes: vec![],
+            seed: 0,
+            rounds: 0,
+            decisions: 0,
+            updates: 0,
+            seeds: [0, 0],
+        },
         calibration: Calibration {
+            regimes: vec![],
             episodes: 0,
             first_seed: 0,
             threshold: 0.0,
