@@ -146,7 +146,8 @@ pub fn certify(
             episodes: account.episodes,
             first_seed: seeds.start,
             threshold: rule.threshold,
-            shift: f64::from(critic.shift()),
+            // As it was chosen, not as a single precision number writes it out.
+            shift: (f64::from(critic.shift()) * 1e3).round() / 1e3,
             incidents: account.incidents,
             start: account.start,
             chosen: account.chosen,
