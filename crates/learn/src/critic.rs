@@ -15,7 +15,7 @@
 //!
 //! Without items it is a plain network on the fixed part, which serves any environment whose observation
 //! is a flat vector. Start at [`Critic::risks`]; whole batches and gradients are in [`pass`], what it
-//! learns from in [`experience`], how in [`learner`], and the file it travels in, with its card, in [`file`].
+//! learns from in [`experience`], how in [`learner`], and the file it travels in, with its card, in [`mod@file`].
 //!
 //! **Invariants:** the order of items cannot matter, but for the last bits of a sum (who gives items in an
 //! order of their own, as `cpss-risk` does, gets the same bits always); a NaN that goes in comes out as a
