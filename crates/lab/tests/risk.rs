@@ -74,11 +74,13 @@ fn a_critic_of_one_s_own_serves_every_command() {
     assert_eq!(score["card"]["learning"]["rounds"], 2);
     assert_eq!(score["frontier"].as_array().unwrap().len(), 4);
     assert_eq!(score["hash"].as_str().unwrap().len(), 64);
-    // Of another task: its actions were not learned.
-    let foreign = ["evaluate", "--env", "racetrack-v0", "--episodes", "1", "--risk", mine];
-    let refused = cpss(&foreign).output().unwrap();
-    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && words.contains("was not learned"), "{words}");
+    // Of another task, whether or not its actions have the same names.
+    for other in ["racetrack-v0", "highway-v0"] {
+        let foreign = ["evaluate", "--env", other, "--episodes", "1", "--risk", mine];
+        let refused = cpss(&foreign).output().unwrap();
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && words.contains("was learned in merge-v0"), "{words}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!   cost(a)  rho(a) - V, or 0 if that is below what the critic can tell apart
 //! ```
 //!
-//! **Invariants:** every risk and cost is in [0, 1] and never NaN; the least risky action costs nothing, so
+//! **Invariants:** every risk and cost is in [0, 1] and never NaN; the least risky action costs nothing unless everything is certain to fail, so
 //! there is always one that may run; a scene without an ego, or with a number in it that is none, risks and
 //! costs 1 throughout and has no density; the same scene gives the same bits; nothing is allocated once the
 //! busiest scene has been seen.
@@ -209,7 +209,13 @@ impl Assessment {
 
 /// The cost of an action: by how much its risk is above what cannot be avoided, if a critic of this
 /// resolution can tell.
+///
+/// Where everything is certain to fail, nothing may run as if it cost nothing: that is also what a critic says
+/// whose numbers have overflowed.
 pub fn avoidable(risk: f64, unavoidable: f64, resolution: f64) -> f64 {
+    if unavoidable >= 1.0 {
+        return 1.0;
+    }
     let cost = risk - unavoidable;
     if cost < resolution { 0.0 } else { cost }
 }

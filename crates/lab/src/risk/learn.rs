@@ -29,6 +29,7 @@ use super::journal::{Journal, RunFiles};
 use super::{load_regimes, look_ahead};
 use crate::keep::keep;
 use crate::policy::policy_task;
+use crate::regime::Regime;
 use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
@@ -100,6 +101,8 @@ pub struct Options {
 struct Plan {
     env: String,
     regimes: Vec<String>,
+    /// What the regimes are: a file may be edited while a run is stopped.
+    traffic: Vec<String>,
     rounds: u64,
     decisions: u64,
     updates: u64,
@@ -110,11 +113,12 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(options: &Options) -> Plan {
+    fn of(options: &Options, regimes: &[Regime]) -> Plan {
         let task = policy_task(options.env);
         Plan {
             env: options.env.name().to_owned(),
             regimes: options.regimes.clone(),
+            traffic: regimes.iter().map(|regime| format!("{:?}", regime.spec())).collect(),
             rounds: options.rounds,
             decisions: options.decisions,
             updates: options.updates,
@@ -143,9 +147,9 @@ impl Plan {
 ///
 /// A task or regime that cannot be used, an output that cannot be written, or learning that diverges.
 pub fn run(options: &Options) -> Result<()> {
-    let plan = Plan::of(options);
-    let episodes = super::enough(options.env, options.episodes);
     let regimes = load_regimes(options.env, &options.regimes)?;
+    let plan = Plan::of(options, &regimes);
+    let episodes = super::enough(options.env, options.episodes);
     let files = RunFiles::beside(&options.out)?;
     let mut learner = CriticLearner::new(plan.shape.clone(), plan.critic.clone(), plan.seed)
         .context("the critic's layers")?;
@@ -212,7 +216,7 @@ pub fn run(options: &Options) -> Result<()> {
 /// The episodes of a round, driven under the critic of the one before.
 fn play_round(
     plan: &Plan,
-    regimes: &[crate::regime::Regime],
+    regimes: &[Regime],
     critics: &[Critic],
     round: u64,
 ) -> Result<Experience> {
@@ -223,7 +227,7 @@ fn play_round(
 
 fn measure_round(
     plan: &Plan,
-    regimes: &[crate::regime::Regime],
+    regimes: &[Regime],
     critic: &Critic,
     episodes: u64,
 ) -> Result<Account> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
 
@@ -52,9 +52,9 @@ impl RiskSource {
     ///
     /// A file that is missing, or is no critic.
     pub fn load(&self, id: TaskId) -> Result<Arc<LearnedRisk>> {
-        let [drift, stationary] = bytes(id);
+        let [drift, stationary] = shipped(id);
         let read;
-        let bytes = match self {
+        let file = match self {
             RiskSource::Drift => drift,
             RiskSource::Stationary => stationary,
             RiskSource::File(path) => {
@@ -63,14 +63,22 @@ impl RiskSource {
                 &read
             }
         };
-        let risk = LearnedRisk::from_bytes(bytes).with_context(|| format!("the critic {self}"))?;
+        let risk = LearnedRisk::from_bytes(file).with_context(|| format!("the critic {self}"))?;
+        let known: Option<TaskId> = risk.card().env.parse().ok();
+        // Tasks may have actions of the same names; their risks are not the same.
+        ensure!(
+            known.is_some_and(|known| shipped(known) == [drift, stationary]),
+            "the critic {self} was learned in {}, and says nothing about {}",
+            risk.card().env,
+            id.name()
+        );
         Ok(Arc::new(risk))
     }
 }
 
 /// The shipped critics of a task: over all regimes, and in stationary traffic. A task's corrected and fast
 /// versions are served by its own.
-fn bytes(id: TaskId) -> [&'static [u8]; 2] {
+fn shipped(id: TaskId) -> [&'static [u8]; 2] {
     macro_rules! both {
         ($task:literal) => {
             [
