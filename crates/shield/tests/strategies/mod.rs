@@ -122,3 +122,17 @@ pub(crate) fn moment<S: Strategy<Value = f64> + Clone>(
             })
     })
 }
+
+/// Uniform numbers from a seed, for tests that play many episodes (Steele's SplitMix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next number in `[0, 1)`.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 * 2f64.powi(-53)
+    }
+}
