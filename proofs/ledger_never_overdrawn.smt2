@@ -7,6 +7,10 @@
 ; known of them is what those files prove. Every step is needed: without it, the solver finds numbers
 ; that end above B.
 ;
+; This holds at every pace: `divisor_under_pace.smt2` proves the margin that the steps ask for. And as a
+; cost that is charged by prediction is the cost that was judged, an enforced account charged by
+; prediction has no excess but where no action was admissible.
+;
 ; The margin of the divisor is why a spec's epsilon is at least 1e-12: `projection_below_remaining.smt2`
 ; fails without it, and a test of the shield shows an account that a divisor of 1 overdraws.
 ;
@@ -27,7 +31,7 @@
 (declare-const B Double)
 (declare-const c Double)             ; the charge
 (declare-const tau Double)           ; the threshold
-(declare-const q Double)             ; the projection, R / n, or 0 once nothing is left
+(declare-const q Double)             ; the projection, R over its divisor, or 0 once nothing is left
 (declare-const R Double)             ; B - C, rounded to nearest
 (declare-const D Double)             ; B - C, rounded down
 (declare-const sum_with_c Double)    ; C + c

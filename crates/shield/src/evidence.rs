@@ -29,10 +29,10 @@ const GREATEST: f64 = 1e300;
 ///
 /// let rules = RiskRules::new(RiskSpec { alarm: 100.0, ..RiskSpec::new() })?;
 /// let mut evidence = *rules.memory().evidence();
-/// for _ in 0..8 {
+/// for _ in 0..10 {
 ///     evidence.learn(0.9); // incidents, where the critic had foretold one in ten
 /// }
-/// assert_eq!(evidence.alarm(), Some(7));
+/// assert_eq!(evidence.alarm(), Some(9));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

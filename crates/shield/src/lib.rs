@@ -3,7 +3,9 @@
 //! **CPSS, the Constraint Projection Safety Shield**, keeps a running account of a cumulative safety
 //! budget, projects what is left of it into a threshold for the next action, tightens the threshold
 //! when the context gets riskier, and lets a proposed action through only if its predicted cost
-//! fits. Otherwise a safer action runs, and the shield says why. The idea is T. Tomashevskiy's
+//! fits. Otherwise a safer action runs, and the shield says why. With a critic that knows the risk of
+//! each action, the budget is a probability that a person can state, and the shield makes
+//! [a promise](#the-promise). The idea is T. Tomashevskiy's
 //! ("From Cumulative Constraints to Adaptive Runtime Safety Control for Nonstationary Reinforcement
 //! Learning"); equation, algorithm and theorem numbers below are that paper's.
 //!
@@ -18,7 +20,7 @@
 //!   policy ----- proposal -----> +--------+
 //!   domain -- cost per action -> | judge  | --> executed action --> the world
 //!          ----- density ------> +--------+                             |
-//!                                    ^ threshold                        | observed cost
+//!                                    ^ threshold                        | observed cost, or none
 //!                                    |                                  v
 //!                          ledger and context <-------------------- settle
 //! ```
@@ -26,9 +28,11 @@
 //! - The **domain** predicts what each action would cost, from 0 for no risk to 1 for the worst, and
 //!   gives one number for how dense its surroundings are. It fills in a [`Situation`].
 //! - [`Shield::judge`] compares and answers with a [`Decision`]. It changes nothing.
-//! - The world runs [`Decision::executed`], and the domain observes what that really cost.
-//! - [`Shield::settle`] charges the [`Ledger`], so that the next threshold knows.
-//! - At the end, a [`Certificate`] says what was spent and whether the guarantee held.
+//! - The world runs [`Decision::executed`], and the domain may observe what that really cost.
+//! - [`Shield::settle`] charges the [`Ledger`], so that the next threshold knows. [`Charge`] says with
+//!   which cost: the observed one, or the predicted one that was judged.
+//! - At the end, a [`Certificate`] says what was spent, whether the budget was kept, and whether the
+//!   envelope held.
 //!
 //! ```
 //! use cpss_shield::{Reason, Shield, ShieldSpec, Situation, Verdict};
@@ -54,7 +58,7 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | Eq. 4, budget projection: `tau_budget = R_t / (T - t + epsilon)`, `R_t = B - C_t` | [`Ledger::tau_budget`] |
+//! | Eq. 4, budget projection: `tau_budget = R_t / (T - t + epsilon)`, `R_t = B - C_t` | [`Ledger::tau_budget`], with a [`pace`](ShieldSpec::pace) |
 //! | Eq. 5, adaptive threshold: `tau_t = tau_budget * g(d_t, Delta_t)` | [`Threshold`], [`GainSpec::at`], [`Context`] |
 //! | Eq. 6, shield rule: the proposal if `c <= tau_t`, else the fallback | [`Threshold::admits`], [`Fallback`] |
 //! | Algorithm 1 | [`Shield::judge`] and [`Shield::settle`] |
@@ -69,43 +73,190 @@
 //! - `R_t` below zero projects to 0, and so does a ledger whose **horizon** is over, until
 //!   [`Shield::renew`] or [`Shield::reset`] opens a new one.
 //! - **Bad numbers fail closed.** A cost that is NaN, infinite or negative is inadmissible; such a
-//!   density makes the threshold 0; such an observed cost is charged as 1. If not one cost of a
+//!   density makes the threshold 0; such a charge is taken for 1. If not one cost of a
 //!   situation is usable, the spec's [`last_resort`](ShieldSpec::last_resort) runs, which the domain
 //!   has to choose.
 //! - There is no off switch. An unshielded run is judged in [`Mode::Shadow`].
 //!
+//! # Risk mode: the budget as a probability
+//!
+//! An *incident* is what must not happen, and it ends the episode. A *critic* gives `rho(s, a)`: the
+//! probability of an incident in the rest of the episode if `a` runs now and the least risky action
+//! ever after. Where an episode is too long to see to its end, each decision survives the
+//! look-ahead with probability `gamma`; otherwise `gamma` is 1.
+//!
+//! - `V(s) = min over a of rho(s, a)` is the risk that cannot be avoided here.
+//! - `c(s, a) = rho(s, a) - V(s)` is the *avoidable risk* of an action. That is its cost.
+//!
+//! The cost is judged, and the same number is charged: [`Charge::Predicted`]. The least risky action
+//! costs 0, so some action is always admissible. [`RiskRules::costs`] makes costs of risks, an
+//! [`Account`] books what came of them, and a [`Memory`] goes on from episode to episode.
+//!
+//! ```
+//! use cpss_shield::{Charge, RiskRules, RiskSpec, Shield, ShieldSpec, Situation};
+//!
+//! // At most one incident in 200 episodes more than cannot be avoided; three decisions.
+//! let spec = ShieldSpec { charge: Charge::Predicted, ..ShieldSpec::new(0.005, 3) };
+//! let mut shield = Shield::new(spec)?;
+//! let rules = RiskRules::new(RiskSpec { rate: 0.1, ..RiskSpec::new() })?;
+//! let (mut account, mut memory) = (rules.account(), rules.memory());
+//!
+//! for risks in [[0.011, 0.010], [0.090, 0.010], [0.002, 0.003]] {
+//!     let mut costs = [0.0; 2];
+//!     let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs)?;
+//!     let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 };
+//!     let decision = shield.judge(&situation)?;
+//!     let risk = memory.recalibration().raise(risks[decision.executed()]);
+//!     let settled = shield.settle_predicted(decision)?;
+//!     if let Some(surprise) = account.enter(unavoidable, risk, settled.charge) {
+//!         memory.learn(surprise);
+//!     }
+//! }
+//! account.close(false).into_iter().for_each(|surprise| memory.learn(surprise));
+//!
+//! let certificate = shield.certificate().with_account(account).with_memory(memory);
+//! assert!(certificate.budget_kept && certificate.counts.replaced == 1);
+//! assert!(account.total().abs() < 1e-15, "no incident");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The promise
+//!
+//! A critic is *conservative* if, on every decision and given all that happened before,
+//!
+//! ```text
+//!   rho(s_t, a_t) >= P(incident at t) + gamma E[ V(s_{t+1}) where it goes on ] .
+//! ```
+//!
+//! > **Theorem.** Let the critic be conservative and the resolution 0. Let the shield enforce, charge
+//! > by prediction, and have decided what runs on every decision of a bounded episode. Then
+//! > `P(incident) <= E[V(s_0)] + B + E[arriving]`, where `arriving` is `1 - gamma` times the sum of
+//! > `V(s_t)` over `t >= 1`, and 0 for `gamma = 1`.
+//!
+//! Nothing is assumed of the policy: it may be random, learn, or mean harm.
+//!
+//! *Proof.* While the episode goes on, let `M_t = V(s_t)` less what was chosen, the sum of `c_i` over
+//! `i < t`, and less what has arrived. Once it is over, let `[incident]` stand for `V(s_t)`. From one
+//! decision to the next `M` grows by `[incident] + gamma V(s_{t+1}) [goes on] - rho(s_t, a_t)`, as
+//! `V(s_t) + c_t` is `rho(s_t, a_t)`. That has no positive mean: `M` is a supermartingale. So at the
+//! end its mean is at most `E[V(s_0)]`. There it is `P(incident)` less the means of what was chosen
+//! and of what has arrived. And what was chosen is at most `B`: every executed action is admissible,
+//! and an admissible cost is at most the remaining budget. ∎
+//!
+//! The last step holds in IEEE double without any tolerance. After the horizon only cost 0 is
+//! admissible, so the theorem does not ask how long the episode is. `proofs/promise_step.smt2` is the
+//! step of the supermartingale. `tests/promise.rs` searches small decision processes for a policy that
+//! breaks the promise: there is none while the critic is conservative, and there is one if it is not.
+//!
+//! What is not promised:
+//!
+//! - **That a learned critic is conservative.** That is measured: its mean surprise is at most 0. The
+//!   [evidence](#evidence-and-recalibration) watches it.
+//! - **A low number where there is no way out.** `V(s_0)` is part of the bound.
+//! - **That this episode goes well.** The promise is about a probability.
+//! - **Anything below the resolution.** What it swallows is not charged, and the bound grows by it:
+//!   [`Account::unresolved`] says by how much.
+//! - **That the budget is kept where `V` is 1.** There every action costs 1 and none is admissible. The
+//!   bound holds, as nothing avoidable was chosen; the certificate says `OVERSPENT` all the same, as an
+//!   overflown critic says the same.
+//!
+//! # The account balances
+//!
+//! Every finished episode splits into four parts, as an identity:
+//!
+//! ```text
+//!   [incident] = V(s_0) + sum of c_t + sum of d_t + (1 - gamma) sum of V(s_t) over t >= 1
+//!                start    chosen       surprise     arriving
+//!
+//!   d_t = [incident at t] + gamma V(s_{t+1}) [goes on] - (V(s_t) + c_t)
+//! ```
+//!
+//! The sum telescopes, whatever the critic says. So a measured incident rate is, to the last digit,
+//! what was there at the start, what the shield let the policy choose, what the critic did not
+//! foresee, and what came into view. [`Account`] keeps the four, with the `c_t` that was charged. It
+//! tells apart what the critic did not foresee from what lay below its resolution.
+//!
 //! # The anytime envelope
 //!
 //! Let `e_t = max(0, c_t - tau_t)` be the *excess* of a step: by how much the charged cost was above
-//! the threshold, for whatever reason. Let `E_t` be the sum of the excesses before `t`.
+//! the threshold, for whatever reason. Let `E_t` be the sum of the excesses before `t`. Let
+//! `n_t = T - t + epsilon`, and let `m_t = min(1, k / n_t)` be the greatest share of the remaining
+//! budget that a decision may spend at pace `k`. Let `f_t` be the product of `1 - m_i` over `i < t`.
 //!
-//! > **Theorem.** For every `t <= T`, `C_t <= B t / (T + epsilon) + E_t`.
+//! > **Theorem.** For every `t <= T`, `C_t <= B (1 - f_t) + E_t`. At pace 1, where
+//! > `1 - f_t = t / (T + epsilon)`, that is a straight line.
 //!
-//! *Proof.* Let `n_t = T - t + epsilon`, so that the claim reads `R_t >= B n_t / (T + epsilon) - E_t`.
-//! It holds at `t = 0` with equality. Suppose that it holds at `t < T`; note that `n_t > 1`,
-//! `n_{t+1} = n_t - 1`, and `c_t <= tau_t + e_t`.
+//! *Proof.* The claim reads `R_t >= B f_t - E_t`. It holds at `t = 0` with equality. Suppose that it
+//! holds at `t < T`; note that `0 < m_t <= 1`, `f_{t+1} = f_t (1 - m_t)`, and `c_t <= tau_t + e_t`.
 //!
-//! - If `R_t >= 0`, the cap and the gain only lower the threshold, so `tau_t <= R_t / n_t`, and
-//!   `R_{t+1} = R_t - c_t >= R_t (1 - 1/n_t) - e_t`. By the claim at `t`, and as
-//!   `0 < 1 - 1/n_t < 1` and `E_t >= 0`, that is at least `B n_{t+1} / (T + epsilon) - E_t - e_t`.
+//! - If `R_t >= 0`, the cap and the gain only lower the threshold, so `tau_t <= m_t R_t`, and
+//!   `R_{t+1} = R_t - c_t >= R_t (1 - m_t) - e_t`. By the claim at `t`, and as `0 <= 1 - m_t <= 1`
+//!   and `E_t >= 0`, that is at least `B f_{t+1} - E_t - e_t`.
 //! - If `R_t < 0`, then `tau_t = 0` and `c_t = e_t`, so `R_{t+1} = R_t - e_t`, which by the claim at
-//!   `t` is at least `B n_t / (T + epsilon) - E_t - e_t`, and more than the claim at `t + 1` asks.
+//!   `t` is at least `B f_t - E_t - e_t`, and no less than the claim at `t + 1` asks.
 //!
-//! After the horizon the threshold is 0, both sides grow by the same `e_t`, and the bound goes on
-//! with `t` replaced by `T`. ∎
+//! At pace 1, `1 - m_i = n_{i+1} / n_i`, and the product telescopes to `n_t / (T + epsilon)`. After
+//! the horizon the threshold is 0, both sides grow by the same `e_t`, and the bound goes on with `t`
+//! replaced by `T`. ∎
 //!
-//! So a run without excess never gets ahead of the straight line from 0 to `B`: bursts are ruled out,
-//! not only overruns. Neither a feasible fallback nor a right prediction is assumed; where either
-//! fails, the bound says by exactly how much. [`Ledger::envelope`] is the bound, every
-//! [`Settlement`] checks it, `proofs/` holds the induction step for an SMT solver, and in doubles the
-//! check allows for rounding as [`Ledger::envelope_holds`] derives.
+//! So at pace 1 a run without excess never gets ahead of the straight line from 0 to `B`: bursts are
+//! ruled out, not only overruns. A higher pace lets them come earlier, along a curve above the line,
+//! and never lets more than `B` be spent. Neither a feasible fallback nor a right prediction is assumed;
+//! where either fails, the bound says by exactly how much. Charged by prediction, with avoidable risks
+//! as costs, there is no excess.
+//!
+//! [`Ledger::envelope`] is the bound, every [`Settlement`] checks it, and `proofs/` holds the induction
+//! step for an SMT solver. In doubles the check allows for rounding as [`Ledger::envelope_holds`]
+//! derives, and the ledger's `m_t` is at most `1 / (1 + 1e-12)`, for [`Ledger::tau_budget`]'s reason.
+//!
+//! # The price of risk
+//!
+//! A threshold spends risk on whatever comes first. With a [`price`](ShieldSpec::price) `w > 0` the
+//! shield runs, of the admissible actions, the one with the greatest
+//!
+//! ```text
+//!   (preference - least preference) / spread  -  w c / tau
+//! ```
+//!
+//! where the spread is that of all preferences. It is `preference - lambda c` with
+//! `lambda = w spread / tau`: the less budget is left, the dearer risk becomes. An admissible proposal
+//! gives way only to an action that costs less, so a price never spends more than was proposed; the
+//! reason is then [`Reason::Priced`]. Where preferences have no scale (none, one that is NaN or
+//! infinite, or all alike), the threshold rule stands. Every promise above stands too, as only
+//! admissible actions run.
+//!
+//! # Evidence and recalibration
+//!
+//! If a critic is conservative, its surprises `[incident] + gamma V' [goes on] - rho` have no positive
+//! mean, whatever the policy does. [`Evidence`] bets against that: `S <- (S + 1)(1 + lambda d)`,
+//! averaged over three stakes `lambda` in `(0, 1)`.
+//!
+//! > **Theorem.** While the critic is conservative, the expected number of decisions until `S` first
+//! > reaches `A` is at least `A`.
+//!
+//! *Proof.* `S` starts at 0, is never negative, and has mean at most `S + 1` after one more decision. So
+//! `S_t - t` is a supermartingale from 0. Let `N` be the decision at which `S` first reaches `A`. Up to
+//! any decision `n`, optional stopping gives `E[min(N, n)] >= E[S at min(N, n)] >= A P(N <= n)`. If an
+//! alarm is certain to come, let `n` grow: `E[N] >= A`. If it is not, `E[N]` is infinite. ∎
+//!
+//! An alarm is a reason to look, not a proof. Surprises of risk are slow evidence for one system and
+//! quick evidence for a fleet.
+//!
+//! [`Recalibration`] raises the log-odds of every risk by a shift `b >= 0`, and learns it from the
+//! surprises: `b <- b + eta d`, kept within `[0, b_max]`. It never lowers a risk. Held still, it keeps a
+//! conservative critic conservative, as the raised risk is a concave function of the risk, with 0 and 1
+//! where they were (`proofs/recalibration_stays_conservative.smt2`). While it moves within an
+//! episode, the promise is as good as the critic it makes.
 //!
 //! # What is not guaranteed
 //!
 //! - **The envelope is an account, not a promise of safety.** `E_t` can grow without limit. It stays 0
-//!   as long as every executed action is admissible *and* costs no more than its threshold.
-//! - **A wrong cost predictor** lets a dangerous action through. The shield sees it afterwards: the
-//!   step is counted as mispredicted, its cost is charged, and later thresholds tighten.
+//!   as long as every executed action is admissible *and* costs no more than its threshold. Where
+//!   observed costs are charged, look at [`Certificate::budget_kept`] before the envelope: an unshielded
+//!   run keeps the envelope too, by its excess.
+//! - **A wrong cost predictor** lets a dangerous action through. Where observed costs are charged, the
+//!   shield sees it afterwards: the step is counted as mispredicted, its cost is charged, and later
+//!   thresholds tighten. In risk mode it shows as surprise.
 //! - **An infeasible step** has no admissible action at all. The least risky one runs, which may be
 //!   the proposal. The step is counted and its excess added. A shield cannot make a way out that
 //!   does not exist; a predictor that looks far enough ahead can keep one open.

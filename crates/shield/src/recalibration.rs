@@ -65,8 +65,12 @@ impl Recalibration {
     pub fn learn(&mut self, surprise: f64) {
         let shifted = self.shift + self.rate * worst_unless_usable(surprise);
         // Not `f64::clamp`, which can panic.
-        self.shift = shifted.max(0.0).min(self.max_shift);
-        self.factor = decay(self.shift);
+        let shift = shifted.max(0.0).min(self.max_shift);
+        // A shift that stays, at 0 most of the time, needs no exponential.
+        if shift != self.shift {
+            self.shift = shift;
+            self.factor = decay(shift);
+        }
     }
 
     /// The shift `b` of the log-odds.
