@@ -96,8 +96,7 @@ impl Account {
     ///
     /// Returns the surprise of the decision *before*, which is known only now; `None` for the first.
     ///
-    /// `V_t` and `rho_t` must be the numbers that were judged, raised by the recalibration of that
-    /// moment. A `V_t` that is no probability counts as 1, a charge that is no cost as 1, and
+    /// `V_t` and `rho_t` must be the numbers that were judged, raised by the recalibration. A `V_t` that is no probability counts as 1, a charge that is no cost as 1, and
     /// an action of unusable risk is the worst surprise, 1, whatever comes of it.
     pub fn enter(&mut self, unavoidable: f64, risk: f64, charge: f64) -> Option<f64> {
         let unavoidable = if is_probability(unavoidable) { unavoidable } else { 1.0 };

@@ -111,7 +111,8 @@ pub fn judge_all(
     Ok(())
 }
 
-/// Settles every row that has a decision, as [`Shield::settle`] does one.
+/// Settles every row that has a decision, as [`Shield::settle`] does one. The observed cost of a row
+/// whose shield charges by prediction is not read.
 ///
 /// # Errors
 ///

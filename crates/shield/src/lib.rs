@@ -112,7 +112,7 @@
 //!         memory.learn(surprise);
 //!     }
 //! }
-//! account.close(false).into_iter().for_each(|surprise| memory.learn(surprise));
+//! memory.end_episode(account.close(false));
 //!
 //! let certificate = shield.certificate().with_account(account).with_memory(memory);
 //! assert!(certificate.budget_kept && certificate.counts.replaced == 1);
@@ -243,10 +243,11 @@
 //! quick evidence for a fleet.
 //!
 //! [`Recalibration`] raises the log-odds of every risk by a shift `b >= 0`, and learns it from the
-//! surprises: `b <- b + eta d`, kept within `[0, b_max]`. It never lowers a risk. Held still, it keeps a
-//! conservative critic conservative, as the raised risk is a concave function of the risk, with 0 and 1
-//! where they were (`proofs/recalibration_stays_conservative.smt2`). While it moves within an
-//! episode, the promise is as good as the critic it makes.
+//! surprises: `b <- b + eta d`, kept within `[0, b_max]`. It never lowers a risk. What it has learned
+//! comes into force when an episode ends: [`Memory::end_episode`]. Within an episode the shift stands
+//! still, and so keeps a conservative critic conservative: the raised risk is a concave function of the
+//! risk, with 0 and 1 where they were (`proofs/recalibration_stays_conservative.smt2`). The promise and
+//! the run length hold for the raised critic, too.
 //!
 //! # What is not guaranteed
 //!

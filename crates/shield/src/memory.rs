@@ -1,7 +1,8 @@
 //! What does a shield remember from one episode to the next?
 //!
 //! How well its critic has foretold what happened: the evidence against it, and by how much its
-//! risks must be raised. Start at [`Memory::learn`].
+//! risks must be raised. Start at [`Memory::learn`]; [`Memory::end_episode`] puts the recalibration into
+//! force.
 //!
 //! **Absent on purpose:** anything about a single episode, which is in the ledger and the account.
 
@@ -27,11 +28,21 @@ impl Memory {
         }
     }
 
-    /// Takes one surprise into account, as [`Account::enter`](crate::Account::enter) and
-    /// [`Account::close`](crate::Account::close) return it.
+    /// Takes one surprise into account, as [`Account::enter`](crate::Account::enter) returns it.
     pub fn learn(&mut self, surprise: f64) {
         self.evidence.learn(surprise);
         self.recalibration.learn(surprise);
+    }
+
+    /// Takes the last surprise of an episode into account, as
+    /// [`Account::close`](crate::Account::close) returns it, and puts the recalibration into force.
+    ///
+    /// A deployment without episodes does so whenever it opens a new account.
+    pub fn end_episode(&mut self, last: Option<f64>) {
+        if let Some(surprise) = last {
+            self.learn(surprise);
+        }
+        self.recalibration.adopt();
     }
 
     /// The evidence that the critic, as it is recalibrated, underestimates risk.

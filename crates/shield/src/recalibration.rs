@@ -8,6 +8,10 @@
 //!   b    <- b + eta d,   kept within [0, b_max]
 //! ```
 //!
+//! What is learned comes into force when an episode ends. Within one the shift stands still, so that
+//! two risks of one episode are on one scale: a risk that rose only because the shift did would be a
+//! surprise of the shield's own making. And while it stands still, a conservative critic stays so.
+//!
 //! **Invariants**, in floating point and not only on paper: a risk is never lowered; a
 //! probability stays one; the order of two risks is kept, and a greater shift never lowers either;
 //! at `b = 0` every risk keeps its bits; what is no probability stays none. See
@@ -28,6 +32,7 @@ use crate::risk::is_probability;
 /// let mut recalibration = *rules.memory().recalibration();
 /// assert_eq!(recalibration.raise(0.1), 0.1);
 /// recalibration.learn(1.0); // an incident out of the blue
+/// recalibration.adopt();
 /// assert_eq!(recalibration.shift(), 0.5);
 /// assert!((recalibration.raise(0.1) - 0.1548).abs() < 1e-4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -36,15 +41,18 @@ use crate::risk::is_probability;
 pub struct Recalibration {
     rate: f64,
     max_shift: f64,
+    /// What has been learned, in force or not yet.
+    learned: f64,
+    /// The shift in force.
     shift: f64,
-    /// `e^-b`, in `(0, 1]`.
+    /// `e^-b` of the shift in force, in `(0, 1]`.
     factor: f64,
 }
 
 impl Recalibration {
     /// No shift yet. [`RiskRules`](crate::RiskRules) has checked the numbers.
     pub(crate) const fn new(rate: f64, max_shift: f64) -> Recalibration {
-        Recalibration { rate, max_shift, shift: 0.0, factor: 1.0 }
+        Recalibration { rate, max_shift, learned: 0.0, shift: 0.0, factor: 1.0 }
     }
 
     /// The risk after the shift, `rho_b`. What is no probability is returned as it is.
@@ -61,21 +69,27 @@ impl Recalibration {
         if raised > risk { raised } else { risk }
     }
 
-    /// Takes one surprise into account.
+    /// Takes one surprise into account. The shift in force stays until [`Recalibration::adopt`].
     pub fn learn(&mut self, surprise: f64) {
-        let shifted = self.shift + self.rate * worst_unless_usable(surprise);
+        let shifted = self.learned + self.rate * worst_unless_usable(surprise);
         // Not `f64::clamp`, which can panic.
-        let shift = shifted.max(0.0).min(self.max_shift);
-        // A shift that stays, at 0 most of the time, needs no exponential.
-        if shift != self.shift {
-            self.shift = shift;
-            self.factor = decay(shift);
-        }
+        self.learned = shifted.max(0.0).min(self.max_shift);
     }
 
-    /// The shift `b` of the log-odds.
+    /// Puts what was learned into force: between two episodes.
+    pub fn adopt(&mut self) {
+        self.shift = self.learned;
+        self.factor = decay(self.shift);
+    }
+
+    /// The shift `b` of the log-odds that is in force.
     pub const fn shift(&self) -> f64 {
         self.shift
+    }
+
+    /// The shift that comes into force when the episode ends, as far as it is learned.
+    pub const fn learned(&self) -> f64 {
+        self.learned
     }
 }
 
@@ -94,13 +108,16 @@ mod tests {
         let mut recalibration = Recalibration::new(0.5, 1.25);
         let mut shifts = [0.0; 6];
         for (shift, surprise) in shifts.iter_mut().zip([-1.0, 1.0, 0.5, f64::NAN, 1.0, -0.5]) {
+            let in_force = recalibration.shift();
             recalibration.learn(surprise);
+            assert_eq!(recalibration.shift(), in_force, "it stands still until it is adopted");
+            recalibration.adopt();
             *shift = recalibration.shift();
         }
         assert_eq!(shifts, [0.0, 0.5, 0.75, 1.25, 1.25, 1.0]);
         let mut endless = Recalibration::new(f64::MAX, 40.0);
         endless.learn(1.0);
-        assert_eq!(endless.shift(), 40.0);
+        assert_eq!((endless.learned(), endless.shift()), (40.0, 0.0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ proptest! {
         spec in any_spec(),
         gamma in prop_oneof![Just(1.0), 0.5..1.0],
         resolution in prop_oneof![Just(0.0), 0.0..0.2],
-        rate in prop_oneof![Just(0.0), 0.0..1.0],
+        (rate, before) in (prop_oneof![Just(0.0), 0.0..1.0], -1.0..=1.0_f64),
         steps in prop::collection::vec(
             (
                 prop::collection::vec(
@@ -35,6 +35,8 @@ proptest! {
         let mut shield = Shield::new(ShieldSpec { charge, ..spec }).unwrap();
         let rules = RiskRules::new(RiskSpec { gamma, resolution, rate, ..RiskSpec::new() }).unwrap();
         let (mut account, mut memory) = (rules.account(), rules.memory());
+        memory.end_episode(Some(before));
+        let shift = memory.recalibration().shift();
         let (mut surprises, mut unforeseen) = (0.0, 0);
         let mut chosen = 0.0;
         let is_risk = |risk: f64| (0.0..=1.0).contains(&risk);
@@ -61,7 +63,10 @@ proptest! {
             }
             unforeseen += u32::from(!is_risk(risk));
         }
+        prop_assert_eq!(memory.recalibration().shift(), shift, "it stands still in an episode");
         let last = account.close(incident);
+        memory.end_episode(last);
+        prop_assert_eq!(memory.recalibration().shift(), memory.recalibration().learned());
         prop_assert_eq!(last.is_some(), !steps.is_empty());
         surprises += last.unwrap_or(0.0);
         prop_assert!((account.total() - f64::from(u8::from(incident))).abs() < 1e-12);

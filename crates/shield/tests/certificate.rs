@@ -210,10 +210,8 @@ fn a_certificate_in_risk_mode_tells_the_account() -> Result<(), StaleDecision> {
         let settled = shield.settle_predicted(decision)?;
         assert_eq!(account.enter(unavoidable, risk, settled.charge), surprise);
     }
-    let last = account.close(true).unwrap();
-    for surprise in [0.375, last] {
-        memory.learn(surprise);
-    }
+    memory.learn(0.375);
+    memory.end_episode(account.close(true));
     let certificate = shield.certificate().with_account(account).with_memory(memory);
     let report = "spent 0 of 1 in 2 of 10 decisions (enforce, predicted): budget kept\n\
                   envelope 0.2, of which excess 0: held at every step\n\

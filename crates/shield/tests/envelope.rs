@@ -188,6 +188,16 @@ const ZERO_COST: Situation<'_> =
 /// this account end one unit in the last place above the budget.
 #[test]
 fn regression_the_last_decision_cannot_overdraw_by_an_ulp() {
+    last_decision_cannot_overdraw(1.0, 2);
+}
+
+/// Nor can any decision of a pace that allows all that is left.
+#[test]
+fn a_pace_that_allows_everything_cannot_overdraw_by_an_ulp() {
+    last_decision_cannot_overdraw(1e9, 100);
+}
+
+fn last_decision_cannot_overdraw(pace: f64, horizon: u32) {
     // B - C lies half way between two doubles and rounds up, and so does C plus that.
     let (budget, first) = (0.875 + 1.5 * f64::EPSILON, 0.25 + 0.75 * f64::EPSILON);
     assert!(first + (budget - first) > budget, "what a divisor of 1 would allow");
@@ -196,7 +206,8 @@ fn regression_the_last_decision_cannot_overdraw_by_an_ulp() {
         epsilon: ShieldSpec::MIN_EPSILON,
         tau_cap: 0.999,
         gain: GainSpec::Constant,
-        ..ShieldSpec::new(budget, 2)
+        pace,
+        ..ShieldSpec::new(budget, horizon)
     };
     assert!(Shield::new(ShieldSpec { epsilon: 1e-17, ..spec }).is_err(), "1 + 1e-17 rounds to 1");
     let mut shield = Shield::new(spec).unwrap();

@@ -139,7 +139,7 @@ fn excesses(
     let mut random = Random(11);
     let rules = RiskRules::new(RiskSpec { rate: shift, max_shift: 9.0, ..risk }).unwrap();
     let mut memory = rules.memory();
-    memory.learn(1.0);
+    memory.end_episode(Some(1.0));
     (0..worlds)
         .map(|_| {
             let world = World::random(&mut random);

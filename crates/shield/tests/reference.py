@@ -7,10 +7,10 @@ floats travel as 16 hexadecimal digits, so that not one bit is lost on the way.
     shield BUDGET HORIZON EPSILON CAP FORM K_DENSITY K_CHANGE FLOOR SMOOTHING FALLBACK MODE LAST PACE CHARGE PRICE
     judge PROPOSAL DENSITY COST... / PREFERENCE...
     settle OBSERVED          settles the last judged proposal
-    critic GAMMA RESOLUTION RATE MAX_SHIFT
+    critic GAMMA RESOLUTION RATE MAX_SHIFT      opens the first episode's account
     risks RISK...            what each action costs, once its risk is raised
     enter EXECUTED CHARGE    the account, the evidence and the shift after it
-    close INCIDENT           likewise
+    close INCIDENT           likewise, and then opens the next episode's account
 
 After each settlement it also checks the anytime envelope in exact rational arithmetic, twice: the
 theorem itself, on a ledger that is kept in rationals from the first step; and the slack by which
@@ -188,7 +188,10 @@ class Critic:
 
     def __init__(self, words: list[str]) -> None:
         self.gamma, self.resolution, self.eta, self.b_max = map(number, words)
-        self.b, self.S = 0.0, [0.0, 0.0, 0.0]
+        self.b, self.learned, self.S = 0.0, 0.0, [0.0, 0.0, 0.0]
+        self.open()
+
+    def open(self) -> None:
         self.start = self.chosen = self.surprise = self.arriving = 0.0
         self.pending, self.exact = None, None
 
@@ -223,7 +226,10 @@ class Critic:
 
     def close(self, incident) -> str:
         self.outcome(float(incident), Fraction(int(incident)))
-        return self.report(self.exact == int(incident))
+        self.b = self.learned
+        told = self.report(self.exact == int(incident))
+        self.open()
+        return told
 
     def outcome(self, happened, exactly) -> None:
         expected, expected_exactly, rho = self.pending
@@ -231,10 +237,10 @@ class Critic:
         self.exact += exactly - expected_exactly
         d = happened - rho if 0.0 <= rho <= 1.0 else 1.0
         self.S = [min((S + 1.0) * (1.0 + stake * d), 1e300) for S, stake in zip(self.S, self.STAKES)]
-        self.b = min(max(self.b + self.eta * d, 0.0), self.b_max)
+        self.learned = min(max(self.learned + self.eta * d, 0.0), self.b_max)
 
     def report(self, balances) -> str:
-        parts = (self.start, self.chosen, self.surprise, self.arriving, sum(self.S) / 3, self.b)
+        parts = (self.start, self.chosen, self.surprise, self.arriving, sum(self.S) / 3, self.b, self.learned)
         return " ".join(map(bits, parts)) + (" balances" if balances else " unbalanced")
 
 

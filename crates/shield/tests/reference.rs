@@ -308,8 +308,8 @@ fn risk_mode_agrees() {
     for (rate, accuracy) in [(0.0, 0.0), (0.3, 1e-10)] {
         let mut transcript = Transcript::default();
         let mut random = Random(3);
-        for _ in 0..200 {
-            transcript.episode(&mut random, rate);
+        for _ in 0..100 {
+            transcript.episodes(&mut random, rate);
         }
         transcript.compare(|answer, line| {
             let Answer::Numbers(numbers, word) = answer else { return answer.text() == line };
@@ -327,8 +327,8 @@ fn risk_mode_agrees() {
 }
 
 impl Transcript {
-    /// An episode of random risks, some of which are no probabilities.
-    fn episode(&mut self, random: &mut Random, rate: f64) {
+    /// A critic of random numbers, for a few episodes in a row.
+    fn episodes(&mut self, random: &mut Random, rate: f64) {
         let gamma = if random.uniform() < 0.5 { 1.0 } else { random.uniform().max(0.1) };
         let resolution = if random.uniform() < 0.5 { 0.0 } else { 0.1 * random.uniform() };
         let spec = RiskSpec { gamma, resolution, rate, max_shift: 1.5, ..RiskSpec::new() };
@@ -341,7 +341,15 @@ impl Transcript {
         );
         self.answers.push(Answer::Ready);
         let rules = RiskRules::new(spec).unwrap();
-        let (mut account, mut memory) = (rules.account(), rules.memory());
+        let mut memory = rules.memory();
+        for _ in 0..4 {
+            self.episode(&rules, &mut memory, random);
+        }
+    }
+
+    /// An episode of random risks, some of which are no probabilities.
+    fn episode(&mut self, rules: &RiskRules, memory: &mut Memory, random: &mut Random) {
+        let mut account = rules.account();
         for _ in 0..1 + (random.uniform() * 30.0) as usize {
             let risks = [0; 3].map(|_| match (random.uniform() * 40.0) as u32 {
                 0 => f64::NAN,
@@ -358,18 +366,16 @@ impl Transcript {
 
             let executed = (random.uniform() * 3.0) as usize;
             let charge = if costs[executed].is_nan() { 1.0 } else { costs[executed] };
-            // A cost that only one side rounds below the resolution would be no disagreement; the
-            // charge is said to both.
             self.questions += &format!("enter {executed} {}\n", bits(charge));
             let risk = memory.recalibration().raise(risks[executed]);
             let surprise = account.enter(unavoidable, risk, charge);
             surprise.into_iter().for_each(|surprise| memory.learn(surprise));
-            self.account_line(&account, &memory);
+            self.account_line(&account, memory);
         }
         let incident = random.uniform() < 0.3;
         self.questions += &format!("close {incident}\n");
-        account.close(incident).into_iter().for_each(|surprise| memory.learn(surprise));
-        self.account_line(&account, &memory);
+        memory.end_episode(account.close(incident));
+        self.account_line(&account, memory);
     }
 
     fn account_line(&mut self, account: &Account, memory: &Memory) {
@@ -380,6 +386,7 @@ impl Transcript {
             account.arriving(),
             memory.evidence().value(),
             memory.recalibration().shift(),
+            memory.recalibration().learned(),
         ];
         self.answers.push(Answer::Numbers(numbers, "balances"));
     }

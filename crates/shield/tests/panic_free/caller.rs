@@ -52,9 +52,7 @@ pub fn enter(account: &mut Account, memory: &mut Memory, numbers: [f64; 3]) {
 
 #[inline(never)]
 pub fn close(account: &mut Account, memory: &mut Memory, incident: bool) {
-    if let Some(surprise) = account.close(incident) {
-        memory.learn(surprise);
-    }
+    memory.end_episode(account.close(incident));
 }
 
 #[inline(never)]
