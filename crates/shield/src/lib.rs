@@ -215,12 +215,11 @@
 //! shield runs, of the admissible actions, the one with the greatest
 //!
 //! ```text
-//!   (preference - least preference) / spread  -  w c / tau
+//!   preference - lambda c,      lambda = w spread / tau
 //! ```
 //!
-//! where the spread is that of all preferences. It is `preference - lambda c` with
-//! `lambda = w spread / tau`: the less budget is left, the dearer risk becomes. An admissible proposal
-//! gives way only to an action that costs less, so a price never spends more than was proposed; the
+//! where the spread is that of all preferences, so that their unit does not matter. The less budget is
+//! left, the lower `tau`, and the dearer risk becomes. An admissible proposal gives way only to an action that costs less, so a price never spends more than was proposed; the
 //! reason is then [`Reason::Priced`]. Where preferences have no scale (none, one that is NaN or
 //! infinite, or all alike), the threshold rule stands. Every promise above stands too, as only
 //! admissible actions run.

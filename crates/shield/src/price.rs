@@ -4,11 +4,11 @@
 //! admissible actions, [`choose`] takes the one with the greatest
 //!
 //! ```text
-//!   (preference - least preference) / spread  -  w c / tau
+//!   preference - lambda c,      lambda = w spread / tau
 //! ```
 //!
-//! That is `preference - lambda c` with `lambda = w spread / tau`: the less budget is left, the lower
-//! `tau`, and the dearer risk. Dividing by the spread frees the weight `w` of the preferences' unit.
+//! The less budget is left, the lower `tau`, and the dearer risk. The spread, of all preferences,
+//! frees the weight `w` of their unit: the whole threshold costs `w` times the whole spread.
 //!
 //! **Invariants:** only an admissible action is chosen; an admissible proposal gives way only to an
 //! action of lower cost, so the price never spends more than was proposed; ties go to the
@@ -27,13 +27,15 @@ pub(crate) fn choose(
     cost_proposed: f64,
 ) -> Option<usize> {
     let Situation { proposal, costs, preferences, .. } = *situation;
-    let tau = threshold.tau();
     // First, so that a shield without a price pays nothing for one.
     let scale = if weight > 0.0 { Scale::of(preferences)? } else { return None };
+    // Infinite where the threshold is 0, or all but 0.
+    let lambda = weight * (scale.spread / threshold.tau());
     let worth = |preference: f64, cost: f64| {
-        // Where the threshold is 0, so is every admissible cost.
-        let price = if cost > 0.0 { weight * (cost / tau) } else { 0.0 };
-        (preference - scale.least) / scale.spread - price
+        // What costs nothing is free at any price.
+        let price = if cost > 0.0 { lambda * cost } else { 0.0 };
+        // From the least preference, so that their zero does not matter.
+        (preference - scale.least) - price
     };
     let proposed = threshold.admits(cost_proposed).then_some(cost_proposed);
     let mut best = match (proposed, preferences.get(proposal)) {

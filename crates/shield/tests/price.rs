@@ -52,8 +52,8 @@ proptest! {
         }
         let worth = |action: usize| {
             let cost = at.costs[action];
-            let risk = if cost == 0.0 { 0.0 } else { price * (cost / tau) };
-            (likes[action] - least) / (most - least) - risk
+            let risk = if cost == 0.0 { 0.0 } else { price * ((most - least) / tau) * cost };
+            (likes[action] - least) - risk
         };
         let proposed = fits(&at.proposal);
         let open = |action: &usize| {

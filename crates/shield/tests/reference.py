@@ -104,8 +104,8 @@ class Shield:
             open_to = [a for a in fits if a == proposal or costs[a] < costs[proposal]]
         else:
             open_to = fits
-        cost = lambda a: self.price * (costs[a] / self.tau) if costs[a] > 0.0 else 0.0
-        worth = lambda a: (liking[a] - min(liking)) / spread - cost(a)
+        rate = self.price * (spread / self.tau) if self.tau > 0.0 else math.inf
+        worth = lambda a: (liking[a] - min(liking)) - (rate * costs[a] if costs[a] > 0.0 else 0.0)
         return min(open_to, key=lambda a: (-worth(a), a != proposal, a), default=None)
 
     def context_gain(self, d) -> float:
