@@ -36,6 +36,14 @@ pub fn look_ahead(id: TaskId) -> f64 {
     if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
 }
 
+/// The avoidable risk that is let through while a critic is measured and calibrated.
+pub const USUAL_THRESHOLD: f64 = 0.003;
+
+/// Decisions in a long episode of a task.
+fn longest_episode(task: &cpss_highway::Task) -> usize {
+    (typical_duration(task.id) / task.decision_time).round() as usize
+}
+
 /// As many episodes as were asked for, but no more than take this many decisions: long episodes say more.
 fn enough(id: TaskId, episodes: u64) -> u64 {
     const DECISIONS: f64 = 400_000.0;

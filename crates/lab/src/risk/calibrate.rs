@@ -20,8 +20,8 @@ use cpss_risk::{ActionKey, LearnedRisk};
 use serde::Serialize;
 
 use super::collect::{Measured, Rule, Tried, measure};
-use super::learn::{CALIBRATION_SEEDS, USUAL_THRESHOLD};
-use super::{look_ahead, tries};
+use super::learn::CALIBRATION_SEEDS;
+use super::{USUAL_THRESHOLD, look_ahead, tries};
 use crate::policy::policy_task;
 use crate::regime::Regime;
 

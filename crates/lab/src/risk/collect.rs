@@ -2,25 +2,33 @@
 //!
 //! In the first round the policies drive, with some random actions; in later rounds mostly under the shield
 //! of the round before, at several thresholds: what matters is where a shielded policy goes. How an
-//! episode is driven ([`Behaviour`]) follows from its seed and round.
+//! episode is driven ([`Behaviour`]) follows from its seed and round. Of a long episode a part is seen that
+//! begins anywhere. And from some scenes, the more often the riskier they are, some action is tried
+//! in a copy of the world with the least risky one ever after, which is what a risk is the probability of:
+//! a good shield keeps out of danger, and would otherwise see ever less of it.
 //!
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
 use anyhow::Result;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, World};
+use cpss_highway::{Action, Scene, Step, World};
 use cpss_learn::QFunction;
 use cpss_learn::critic::experience::{Experience, Next};
 use cpss_learn::critic::{Critic, Scratch};
 use cpss_risk::features::{FIXED, Features, ITEM};
 use rayon::prelude::*;
 
+use super::{USUAL_THRESHOLD, longest_episode};
 use crate::branch::is_off_road;
 use crate::policy::{PolicySource, SHIPPED_SEEDS};
 use crate::regime::{Drift, Regime};
 
-/// Decisions after which nobody looks any further.
+/// Decisions of an episode after which nobody looks any further,
 pub const LONGEST: usize = 200;
+/// and those of a try.
+const LONGEST_TRY: usize = 40;
+/// The most tries from one episode.
+const MOST_TRIES: usize = 4;
 /// Episodes that are played between two looks at how many decisions there are.
 const BLOCK: u64 = 512;
 
@@ -132,10 +140,17 @@ impl<'a> Driver<'a> {
         let behaviour = Behaviour::draw(&mut random, self.critic.is_some());
         let (mut world, mut drift) = regime.begin(seed);
         world.observe(&mut self.seen);
+        let unseen = longest_episode(world.task()).saturating_sub(LONGEST);
+        let unseen = if unseen > 0 { random.choice(unseen) } else { 0 };
+        if !self.pass_by(&mut world, &mut drift, behaviour.policy.unwrap_or(0), unseen)? {
+            return Ok(());
+        }
         let actions = self.risks.len();
+        let mut tries = Vec::new();
         for step in 0..LONGEST {
             drift.apply(&mut world);
             if !self.look(&world) {
+                into.cut();
                 break;
             }
             let proposal = match behaviour.policy {
@@ -147,13 +162,64 @@ impl<'a> Driver<'a> {
                 Some(_) => judge(&self.risks, proposal, behaviour.threshold),
                 None => proposal,
             };
+            let tried = self.critic.is_some() && tries.len() < MOST_TRIES;
+            if tried && random.random() < worth_trying(&self.risks, proposal) {
+                tries.push((world.clone(), drift.clone()));
+            }
             let taken = world.step(Action::Index(action), &mut self.seen)?;
-            let next = match (is_incident(&world, taken.terminated), taken.is_over()) {
-                (true, _) => Next::Incident,
-                (false, true) => Next::Over,
-                (false, false) if step + 1 == LONGEST => Next::Unknown,
-                (false, false) => Next::GoesOn,
+            let next = next(&world, &taken, step + 1 == LONGEST);
+            into.push(self.features.fixed(), self.features.items(), action, next);
+            if next != Next::GoesOn {
+                break;
+            }
+        }
+        for start in tries {
+            let first = random.choice(actions);
+            self.try_out(start, first, into)?;
+        }
+        Ok(())
+    }
+
+    /// Lets some decisions pass under the usual shield; `false` if the episode is over before.
+    fn pass_by(
+        &mut self,
+        world: &mut World,
+        drift: &mut Drift,
+        policy: usize,
+        decisions: usize,
+    ) -> Result<bool> {
+        for step in 0..decisions {
+            drift.apply(world);
+            let proposal = self.policies[policy].act(step as u64, &self.seen)?;
+            let action = match self.critic.is_some() && self.look(world) {
+                true => judge(&self.risks, proposal, USUAL_THRESHOLD),
+                false => proposal,
             };
+            if world.step(Action::Index(action), &mut self.seen)?.is_over() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs an action, and the least risky one ever after, and keeps what was seen.
+    fn try_out(
+        &mut self,
+        (mut world, mut drift): (World, Drift),
+        first: usize,
+        into: &mut Experience,
+    ) -> Result<()> {
+        for step in 0..LONGEST_TRY {
+            if step > 0 {
+                drift.apply(&mut world);
+            }
+            if !self.look(&world) {
+                into.cut();
+                break;
+            }
+            let action = if step == 0 { first } else { judge(&self.risks, 0, -1.0) };
+            let taken = world.step(Action::Index(action), &mut self.seen)?;
+            let next = next(&world, &taken, step + 1 == LONGEST_TRY);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if next != Next::GoesOn {
                 break;
@@ -275,6 +341,25 @@ fn judge(risks: &[f64], proposal: usize, threshold: f64) -> usize {
         }
     }
     if risks[proposal] - risks[least] <= threshold { proposal } else { least }
+}
+
+/// The chance that some action is tried from a scene: the greater, the more is at stake, unless all is lost.
+fn worth_trying(risks: &[f64], proposal: usize) -> f64 {
+    let least = least(risks);
+    if least > 0.5 {
+        return 0.0;
+    }
+    0.25 * (least.max(risks[proposal]) / 0.1).sqrt().clamp(0.08, 1.0)
+}
+
+/// What came of a decision; nobody looks beyond the last one.
+fn next(world: &World, taken: &Step, is_last: bool) -> Next {
+    match (is_incident(world, taken.terminated), taken.is_over()) {
+        (true, _) => Next::Incident,
+        (false, true) => Next::Over,
+        (false, false) if is_last => Next::Unknown,
+        (false, false) => Next::GoesOn,
+    }
 }
 
 /// Whether what must not happen has happened: a crash, or an end off the road.

@@ -26,7 +26,7 @@ use serde::Serialize;
 use super::calibrate::{Account, Stage, certify};
 use super::collect::{Rule, collect, measure};
 use super::journal::{Journal, RunFiles};
-use super::{load_regimes, look_ahead};
+use super::{USUAL_THRESHOLD, load_regimes, look_ahead};
 use crate::keep::keep;
 use crate::policy::policy_task;
 use crate::regime::Regime;
@@ -35,9 +35,6 @@ use crate::terminal::note;
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
 pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
 pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
-
-/// The avoidable risk that is let through while a critic is measured and calibrated.
-pub const USUAL_THRESHOLD: f64 = 0.003;
 
 /// In how many parts a round is learned: before each, every decision is looked at anew.
 const PHASES: u64 = 2;
