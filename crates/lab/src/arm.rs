@@ -4,6 +4,7 @@
 //! acts, or, for the unshielded arms, a shadow that only keeps the account, so that all are
 //! measured by the same yardstick. [`ShieldSettings`] is the shield as a person writes it.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
@@ -249,6 +250,17 @@ impl ShieldSettings {
         let shared = include_str!("../../../experiments/shield.toml");
         toml::from_str(&format!("{text}\n{shared}"))
             .with_context(|| format!("the shipped shield of {}", id.name()))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or is no shield.
+    pub fn read(path: &Path) -> Result<ShieldSettings> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the shield {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("the shield {}", path.display()))
     }
 
     fn spec(&self) -> ShieldSpec {

@@ -86,7 +86,7 @@ pub struct Player<'a> {
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
-    brancher: Brancher,
+    brancher: Option<Brancher>,
     /// How close each step of the episode came to anything, and the branches with their steps.
     closeness: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
@@ -129,11 +129,16 @@ impl<'a> Player<'a> {
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
-            brancher: Brancher::default(),
+            brancher: Some(Brancher::default()),
             closeness: Vec::new(),
             branches: Vec::new(),
             refusals: Vec::new(),
         })
+    }
+
+    /// The same player, who does not ask what refused actions would have led to, which takes its time.
+    pub fn without_branches(self) -> Player<'a> {
+        Player { brancher: None, ..self }
     }
 
     /// Plays the episode of a seed.
@@ -200,11 +205,10 @@ impl<'a> Player<'a> {
                 blame: blame.as_ref(),
             });
             // Only where the shield acts; a shadow runs what was proposed.
-            let branch = match &mut self.policy {
-                Some(policy) if decision.executed() != proposal => {
+            let branch = match (&mut self.policy, &mut self.brancher) {
+                (Some(policy), Some(brancher)) if decision.executed() != proposal => {
                     let (moment, step) = ((&world, &drift), record.steps);
-                    let policy = policy.as_mut();
-                    Some(self.brancher.play(moment, proposal, step, policy)?)
+                    Some(brancher.play(moment, proposal, step, policy.as_mut())?)
                 }
                 _ => None,
             };

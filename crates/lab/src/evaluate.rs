@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
@@ -150,11 +150,7 @@ pub fn run(options: &Options) -> Result<()> {
     let regime = Regime::new(spec, options.env, &config)?;
     let settings = match &options.shield {
         None => ShieldSettings::shipped(options.env)?,
-        Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the shield {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("the shield {}", path.display()))?
-        }
+        Some(path) => ShieldSettings::read(path)?,
     };
     if let Some(place) = &options.trace {
         folder(place)?;

@@ -67,7 +67,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
             regimes: vec![],
             episodes: 0,
             first_seed: 0,
-            threshold: 0.0,
+            budgets: Vec::new(),
             shift: 20.0,
             incidents: 0.0,
             start: 0.0,
