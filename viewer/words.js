@@ -18,6 +18,7 @@ export const REASONS = {
   "over-budget": "its cost is over the projected budget",
   "unusable-context": "the density is not a usable number",
   "over-context": "the context tightened the threshold below its cost",
+  priced: "a cheaper action is worth more at the price of risk",
 };
 
 /** @type {Record<Outcome, string>} */

@@ -169,7 +169,7 @@ impl Decision {
 pub(crate) const VERDICTS: [&str; 4] = ["admit", "replace", "infeasible", "reset"];
 
 /// Reasons by code; the first stands for none.
-pub(crate) const REASONS: [&str; 8] = [
+pub(crate) const REASONS: [&str; 9] = [
     "",
     "unusable-cost",
     "over-cap",
@@ -178,6 +178,7 @@ pub(crate) const REASONS: [&str; 8] = [
     "over-budget",
     "unusable-context",
     "over-context",
+    "priced",
 ];
 
 pub(crate) fn verdict_code(verdict: Verdict) -> u8 {

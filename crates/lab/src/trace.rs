@@ -271,6 +271,7 @@ impl Rules {
             fallback: self.fallback.into(),
             mode: if self.shadow { Mode::Shadow } else { Mode::Enforce },
             last_resort: self.last_resort,
+            ..ShieldSpec::new(self.budget, self.horizon)
         }
     }
 }
@@ -356,6 +357,7 @@ pub fn verdict_words(verdict: Verdict) -> String {
         Some(Reason::OverBudget) => "over-budget",
         Some(Reason::UnusableContext) => "unusable-context",
         Some(Reason::OverContext) => "over-context",
+        Some(Reason::Priced) => "priced",
     };
     format!("{kind} {reason}")
 }

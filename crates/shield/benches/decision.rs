@@ -1,12 +1,13 @@
 //! How long does a decision take?
 //!
-//! Two numbers: one decision with its settlement over five actions, and a batch of 1,024 of them.
+//! Three numbers: one decision with its settlement over five actions; one in risk mode, with a pace, a
+//! price, the costs, the account and the memory; and a batch of 1,024 of the first kind.
 //! `cargo bench -p cpss-shield --bench decision`
 
 use std::hint::black_box;
 
 use cpss_shield::batch::{Situations, judge_all, settle_all};
-use cpss_shield::{Fallback, Rules, Shield, ShieldSpec, Situation};
+use cpss_shield::{Charge, Fallback, RiskRules, RiskSpec, Rules, Shield, ShieldSpec, Situation};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 const ACTIONS: usize = 5;
@@ -32,6 +33,38 @@ fn one(criterion: &mut Criterion) {
             };
             let decision = shield.judge(&situation).expect("the shape is sound");
             shield.settle(decision, black_box(0.0)).expect("the decision is fresh")
+        });
+    });
+}
+
+fn in_risk_mode(criterion: &mut Criterion) {
+    let spec = ShieldSpec {
+        pace: 5.0,
+        price: 0.5,
+        charge: Charge::Predicted,
+        ..ShieldSpec::new(1e3, u32::MAX)
+    };
+    let mut shield = Shield::new(spec).expect("the spec is in range");
+    let rules = RiskRules::new(RiskSpec { rate: 0.01, ..RiskSpec::new() }).expect("in range");
+    let (mut account, mut memory) = (rules.account(), rules.memory());
+    criterion.bench_function("costs, judge, settle, enter and learn, 5 actions", |bencher| {
+        bencher.iter(|| {
+            let (risks, mut costs) = (black_box(COSTS), [0.0; ACTIONS]);
+            let unavoidable = rules
+                .costs(memory.recalibration(), &risks, &mut costs)
+                .expect("there is room for each");
+            let situation = Situation {
+                proposal: black_box(3),
+                costs: &costs,
+                preferences: black_box(&PREFERENCES),
+                density: black_box(0.3),
+            };
+            let decision = shield.judge(&situation).expect("the shape is sound");
+            let risk = memory.recalibration().raise(risks[decision.executed()]);
+            let settled = shield.settle_predicted(decision).expect("the decision is fresh");
+            if let Some(surprise) = account.enter(unavoidable, risk, settled.charge) {
+                memory.learn(surprise);
+            }
         });
     });
 }
@@ -62,5 +95,5 @@ fn batch(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, one, batch);
+criterion_group!(benches, one, in_risk_mode, batch);
 criterion_main!(benches);

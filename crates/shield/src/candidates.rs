@@ -92,7 +92,7 @@ pub fn sample(around: &Neighbourhood<'_>, candidates: &mut [f64]) -> Result<(), 
 /// that is. Changes nothing; settle the decision as any other.
 ///
 /// This is [`Fallback::BestAdmissible`] with the preference `-distance^2`, measured in radii so that
-/// metres and radians weigh alike, whatever the shield's own fallback. A dimension of radius 0 is to
+/// metres and radians weigh alike, whatever the shield's own fallback and price. A dimension of radius 0 is to
 /// be left alone: a candidate that differs there is infinitely far, further than any that does not.
 /// Among equally distant ones the least cost decides. `preferences` is room for one number per
 /// candidate, and holds those preferences afterwards.
@@ -137,7 +137,9 @@ pub fn judge_nearest(
         *preference = -distance2;
     }
     let situation = Situation { proposal: 0, costs, preferences, density };
-    shield.judge_by(Fallback::BestAdmissible, &situation).map_err(CandidateError::Judge)
+    // A distance is not what an action is worth, so there is nothing to weigh a price against.
+    let price = 0.0;
+    shield.judge_by(Fallback::BestAdmissible, price, &situation).map_err(CandidateError::Judge)
 }
 
 /// A candidate set that makes no sense.

@@ -138,7 +138,8 @@ impl fmt::Display for Decision {
 pub struct Settlement {
     /// The step `t` that was settled.
     pub step: u64,
-    /// The cost charged: the observed one as it is, even above 1; or 1 if it was unusable.
+    /// The cost charged, as the rules' [`Charge`](crate::Charge) says: the observed or the predicted
+    /// one as it is, even above 1; or 1 if it was unusable.
     pub charge: f64,
     /// By how much the charge was above the threshold, `e_t`.
     pub excess: f64,
@@ -146,7 +147,7 @@ pub struct Settlement {
     /// erred, and the excess is its error.
     pub mispredicted: bool,
     /// Whether the observed cost was NaN, infinite or negative, so that 1 was charged,
-    /// the worst on the scale of costs.
+    /// the worst on the scale of costs. Always `false` where the prediction is charged.
     pub unusable_observation: bool,
     /// The budget left after the charge, `R_{t+1}`; below zero if overdrawn.
     pub remaining: f64,

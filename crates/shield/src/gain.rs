@@ -106,7 +106,7 @@ impl GainSpec {
 /// The price is accuracy: each squaring doubles the relative error, so about `2^10` roundings
 /// remain. A test below measures the error against the platform's `exp`: under 5e-13. A gain needs
 /// no more, and monotone matters here while the last bits do not.
-fn decay(x: f64) -> f64 {
+pub(crate) fn decay(x: f64) -> f64 {
     let r = x.min(40.0) / 1024.0;
     // The Taylor polynomial of degree 7, in Estrin's order: short chains, and all terms positive.
     let r2 = r * r;

@@ -132,29 +132,40 @@
 
 #![no_std]
 
+mod account;
 pub mod batch;
 pub mod candidates;
 mod certificate;
 mod context;
 mod decision;
+mod evidence;
 mod fallback;
 mod gain;
 mod ledger;
+mod memory;
+mod price;
+mod recalibration;
+mod risk;
 mod shield;
 mod situation;
 mod spec;
 mod threshold;
 mod verdict;
 
+pub use account::Account;
 pub use certificate::{Certificate, Counts};
 pub use context::Context;
 pub use decision::{Decision, Settlement, StaleDecision};
+pub use evidence::Evidence;
 pub use fallback::Fallback;
 pub use gain::GainSpec;
 pub use ledger::Ledger;
+pub use memory::Memory;
+pub use recalibration::Recalibration;
+pub use risk::{CostCount, RiskRules, RiskSpec};
 pub use shield::Shield;
 pub use situation::{JudgeError, Situation};
-pub use spec::{Mode, OutOfRange, Rules, ShieldSpec};
+pub use spec::{Charge, Mode, OutOfRange, Rules, ShieldSpec};
 pub use threshold::Threshold;
 pub use verdict::{Reason, Verdict};
 

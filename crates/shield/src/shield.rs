@@ -5,8 +5,9 @@
 //! with `tau` is [`Threshold::admits`].
 //!
 //! **Invariants:** judging changes nothing and gives the same bits every time; only settling does,
-//! once per decision; in [`Mode::Enforce`] an admissible proposal runs, and an inadmissible one only
-//! as [`Verdict::Infeasible`], where it is the least risky action or the last resort;
+//! once per decision; in [`Mode::Enforce`] an admissible proposal runs unless a price was set and a
+//! cheaper action is worth more; an inadmissible action runs only as [`Verdict::Infeasible`], where
+//! it is the least risky action or the last resort;
 //! both are total over every float there is, and neither can panic (`tests/panic_free.rs`).
 //!
 //! **Absent on purpose:** a way to switch the shield off, to edit the ledger, or to change the
@@ -14,8 +15,9 @@
 
 use crate::fallback::{self, Choice};
 use crate::{
-    Certificate, Context, Counts, Decision, Fallback, JudgeError, Ledger, Mode, OutOfRange, Rules,
-    Settlement, ShieldSpec, Situation, StaleDecision, Threshold, Verdict, usable,
+    Certificate, Charge, Context, Counts, Decision, Fallback, JudgeError, Ledger, Mode, OutOfRange,
+    Reason, Rules, Settlement, ShieldSpec, Situation, StaleDecision, Threshold, Verdict, price,
+    usable,
 };
 
 /// The shield: rules that never change, a ledger, a context, and the counts of what it did.
@@ -57,7 +59,7 @@ impl Shield {
     pub fn under(rules: Rules) -> Shield {
         let spec = rules.spec();
         Shield {
-            ledger: Ledger::open(spec.budget, spec.horizon, spec.epsilon),
+            ledger: Ledger::open(spec),
             context: Context::new(spec.smoothing),
             counts: Counts::default(),
             envelope_held: true,
@@ -72,13 +74,15 @@ impl Shield {
     ///
     /// If the situation's shape makes no sense; see [`JudgeError`]. Its numbers cannot.
     pub fn judge(&self, situation: &Situation<'_>) -> Result<Decision, JudgeError> {
-        self.judge_by(self.rules.spec().fallback, situation)
+        let ShieldSpec { fallback, price, .. } = *self.rules.spec();
+        self.judge_by(fallback, price, situation)
     }
 
-    /// Judges with a fallback that may differ from the rules' own.
+    /// Judges with a fallback and a price that may differ from the rules' own.
     pub(crate) fn judge_by(
         &self,
         fallback: Fallback,
+        price: f64,
         situation: &Situation<'_>,
     ) -> Result<Decision, JudgeError> {
         let Situation { proposal, costs, preferences, density } = *situation;
@@ -90,13 +94,21 @@ impl Shield {
             Threshold::project(&self.ledger, &self.context, &spec.gain, spec.tau_cap, density);
 
         // Lines 5 to 9: run the proposal if it is admissible, or else the fallback.
-        let (verdict, allowed) = match threshold.refusal(cost_proposed) {
-            None => (Verdict::Admit, proposal),
-            Some(reason) => match fallback::choose(fallback, &threshold, costs, preferences) {
-                Choice::Admissible(action) => (Verdict::Replace(reason), action),
-                Choice::LeastRisky(action) => (Verdict::Infeasible(reason), action),
-                Choice::Nothing => (Verdict::Infeasible(reason), spec.last_resort),
-            },
+        // A price may prefer another admissible action to either.
+        let priced = price::choose(price, &threshold, situation, cost_proposed);
+        let (verdict, allowed) = match (threshold.refusal(cost_proposed), priced) {
+            (None, Some(action)) if action != proposal => {
+                (Verdict::Replace(Reason::Priced), action)
+            }
+            (None, _) => (Verdict::Admit, proposal),
+            (Some(reason), Some(action)) => (Verdict::Replace(reason), action),
+            (Some(reason), None) => {
+                match fallback::choose(fallback, &threshold, costs, preferences) {
+                    Choice::Admissible(action) => (Verdict::Replace(reason), action),
+                    Choice::LeastRisky(action) => (Verdict::Infeasible(reason), action),
+                    Choice::Nothing => (Verdict::Infeasible(reason), spec.last_resort),
+                }
+            }
         };
         let executed = match spec.mode {
             Mode::Enforce => allowed,
@@ -117,9 +129,11 @@ impl Shield {
         })
     }
 
-    /// Charges what the executed action was observed to cost: line 10 of Algorithm 1.
+    /// Charges the executed action: line 10 of Algorithm 1.
     ///
-    /// The observed cost may differ from the predicted one; the ledger believes the observation.
+    /// The rules say which cost that is, so no call can get it wrong. Under [`Charge::Observed`] it
+    /// is `observed`, which may differ from the prediction. Under [`Charge::Predicted`] it is
+    /// [`Decision::cost_executed`], the number that was judged, and `observed` is not read.
     ///
     /// It is charged as it is, even above 1: a domain that lets it leave the scale of costs is
     /// charged by what it said. If it is NaN, infinite or negative it says nothing, and 1 is
@@ -137,8 +151,13 @@ impl Shield {
         observed: f64,
     ) -> Result<Settlement, StaleDecision> {
         self.expects(&decision)?;
-        let unusable_observation = !usable(observed);
-        let charge = if unusable_observation { 1.0 } else { observed };
+        let rule = self.rules.spec().charge;
+        let cost = match rule {
+            Charge::Observed => observed,
+            Charge::Predicted => decision.cost_executed(),
+        };
+        let charge = if usable(cost) { cost } else { 1.0 };
+        let unusable_observation = rule == Charge::Observed && !usable(observed);
 
         let excess = self.ledger.charge(charge, decision.threshold());
         self.context.observe(decision.density());
@@ -156,6 +175,17 @@ impl Shield {
         self.counts.record(&decision, &settlement);
         self.envelope_held &= settlement.envelope_holds;
         Ok(settlement)
+    }
+
+    /// Settles without an observation, as a shield that charges by prediction needs none.
+    ///
+    /// Under [`Charge::Observed`] the cost of such a step is unknown, and 1 is charged.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shield::settle`].
+    pub fn settle_predicted(&mut self, decision: Decision) -> Result<Settlement, StaleDecision> {
+        self.settle(decision, f64::NAN)
     }
 
     /// Whether a decision is of the ledger and the step this shield is at.
@@ -195,10 +225,10 @@ impl Shield {
         Shield { generation: self.generation.wrapping_add(1), ..Shield::under(self.rules) }
     }
 
-    /// The account so far.
+    /// The account so far. A shield in risk mode has more to tell:
+    /// [`Certificate::with_account`].
     pub fn certificate(&self) -> Certificate {
-        let mode = self.rules.spec().mode;
-        Certificate::of(mode, &self.ledger, self.counts, self.envelope_held)
+        Certificate::of(self.rules.spec(), &self.ledger, self.counts, self.envelope_held)
     }
 
     /// The rules, which never change.

@@ -12,7 +12,7 @@
 
 use core::fmt;
 
-use crate::{Fallback, GainSpec};
+use crate::{Fallback, GainSpec, usable};
 
 /// What a person asks of a shield; not yet checked. See [`Rules::new`].
 ///
@@ -34,12 +34,21 @@ pub struct ShieldSpec {
     /// The most that one decision may ever be allowed to cost, however much budget was saved.
     /// Above 0 and below 1: a predicted collision costs 1, so no budget buys one.
     pub tau_cap: f64,
+    /// The pace `k`: how many decisions' shares of the remaining budget one decision may spend. At
+    /// least 1 and finite. 1 is Eq. 4 as printed; more lets bursts through earlier, and never more
+    /// than the budget in all.
+    pub pace: f64,
+    /// The weight `w` of risk against the policy's preferences: 0 for the threshold rule alone. At
+    /// least 0 and finite. See the [guide](crate#the-price-of-risk).
+    pub price: f64,
     /// How the context tightens the threshold.
     pub gain: GainSpec,
     /// The weight `lambda` of the newest density in the smoothed one. Above 0, at most 1.
     pub smoothing: f64,
     /// Which action runs in place of a refused one.
     pub fallback: Fallback,
+    /// Which cost is charged: the one that was observed, or the one that was judged.
+    pub charge: Charge,
     /// Whether the verdict is carried out or only recorded.
     pub mode: Mode,
     /// The action that runs when not one cost of a situation is usable: the predictor has failed,
@@ -64,21 +73,45 @@ impl ShieldSpec {
     /// The defaults around the two numbers that nobody can choose for you.
     ///
     /// `epsilon` is 1e-6, the cap 0.5, the gain exponential with its default strengths (made for
-    /// densities of about 0 to 1), the smoothing 0.2, the fallback the paper's
-    /// [`Fallback::MinRisk`], the mode [`Mode::Enforce`], and the last resort action 0, which is a
-    /// placeholder: see [`ShieldSpec::last_resort`].
+    /// densities of about 0 to 1), the smoothing 0.2, the pace 1, the price 0, the fallback the
+    /// paper's [`Fallback::MinRisk`], the charge [`Charge::Observed`], the mode [`Mode::Enforce`], and
+    /// the last resort action 0, which is a placeholder: see [`ShieldSpec::last_resort`].
     pub const fn new(budget: f64, horizon: u32) -> ShieldSpec {
         ShieldSpec {
             budget,
             horizon,
             epsilon: 1e-6,
             tau_cap: 0.5,
+            pace: 1.0,
+            price: 0.0,
             gain: GainSpec::EXPONENTIAL,
             smoothing: 0.2,
             fallback: Fallback::MinRisk,
+            charge: Charge::Observed,
             mode: Mode::Enforce,
             last_resort: 0,
         }
+    }
+}
+
+/// Which cost a settled decision is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Charge {
+    /// What the executed action was observed to cost, as in the paper. It may exceed what was
+    /// predicted, and then the budget can be overspent.
+    #[default]
+    Observed,
+    /// What the executed action was predicted to cost: the very number that was judged. In
+    /// [`Mode::Enforce`] the budget is overspent only where no action was admissible.
+    Predicted,
+}
+
+impl fmt::Display for Charge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Charge::Observed => "observed",
+            Charge::Predicted => "predicted",
+        })
     }
 }
 
@@ -114,13 +147,16 @@ impl Rules {
     ///
     /// The first field, in the order of [`ShieldSpec`], whose value is out of its range.
     pub fn new(spec: ShieldSpec) -> Result<Rules, OutOfRange> {
-        let ShieldSpec { budget, horizon, epsilon, tau_cap, gain, smoothing, .. } = spec;
+        let ShieldSpec { budget, horizon, epsilon, tau_cap, pace, price, gain, smoothing, .. } =
+            spec;
         let positive = |value: f64| 0.0 < value && value < f64::INFINITY;
         for (field, value, in_range) in [
             ("budget", budget, positive(budget)),
             ("horizon", f64::from(horizon), 1 <= horizon),
             ("epsilon", epsilon, (ShieldSpec::MIN_EPSILON..f64::INFINITY).contains(&epsilon)),
             ("tau_cap", tau_cap, 0.0 < tau_cap && tau_cap < 1.0),
+            ("pace", pace, (1.0..f64::INFINITY).contains(&pace)),
+            ("price", price, usable(price)),
         ] {
             if !in_range {
                 return Err(OutOfRange { field, value });
@@ -139,10 +175,10 @@ impl Rules {
     }
 }
 
-/// A number in a [`ShieldSpec`] that no shield can work with.
+/// A number in a [`ShieldSpec`] or a [`RiskSpec`](crate::RiskSpec) that no shield can work with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutOfRange {
-    /// The field, as in [`ShieldSpec`]; `gain.floor` and the like for a field of its gain.
+    /// The field, as in its spec; `gain.floor` and the like for a field of its gain.
     pub field: &'static str,
     /// What it held.
     pub value: f64,

@@ -1,9 +1,9 @@
 //! What did the shield decide about a proposal, and why?
 //!
 //! Start at [`Verdict`]; the [`Reason`] inside it is the outermost limit that refused the
-//! proposal.
+//! proposal, or the price at which an admissible one was passed over.
 //!
-//! **Invariants:** every refusal has exactly one reason; each reason has one sentence for people,
+//! **Invariants:** every intervention has exactly one reason; each reason has one sentence for people,
 //! its `Display`, and one for the reader of the docs.
 
 use core::fmt;
@@ -16,8 +16,8 @@ use core::fmt;
 pub enum Verdict {
     /// The proposal is admissible and runs.
     Admit,
-    /// The proposal is refused and an admissible action runs in its place (in shadow mode: would
-    /// have run).
+    /// The proposal is refused, or passed over for its price, and an admissible action runs in its
+    /// place (in shadow mode: would have run).
     Replace(Reason),
     /// The proposal is refused and no action is admissible: the least risky one runs (in shadow
     /// mode: would have run), which may be the proposal itself. What the executed action costs
@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Why the proposal was refused; `None` if it was admitted.
+    /// Why the proposal does not run; `None` if it was admitted.
     pub const fn reason(self) -> Option<Reason> {
         match self {
             Verdict::Admit => None,
@@ -34,13 +34,13 @@ impl Verdict {
         }
     }
 
-    /// Whether the proposal was refused: the `I_t` of Theorem 3.
+    /// Whether the proposal was refused or passed over: the `I_t` of Theorem 3.
     pub const fn intervenes(self) -> bool {
         !matches!(self, Verdict::Admit)
     }
 }
 
-/// The limit that refused a proposal. Later ones apply only where earlier ones do not.
+/// Why a proposal does not run: the limit that refused it, or its price. Later ones apply only where earlier ones do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The predicted cost is NaN, infinite or negative: nothing can be said for it.
@@ -58,11 +58,13 @@ pub enum Reason {
     UnusableContext,
     /// The cost would fit the cap and the budget; the context tightened the threshold below it.
     OverContext,
+    /// The proposal is admissible, and a cheaper action is worth more at the price of risk.
+    Priced,
 }
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Reason; 7] = [
+    pub const ALL: [Reason; 8] = [
         Reason::UnusableCost,
         Reason::OverCap,
         Reason::HorizonClosed,
@@ -70,6 +72,7 @@ impl Reason {
         Reason::OverBudget,
         Reason::UnusableContext,
         Reason::OverContext,
+        Reason::Priced,
     ];
 }
 
@@ -83,6 +86,7 @@ impl fmt::Display for Reason {
             Reason::OverBudget => "its cost is over the projected budget",
             Reason::UnusableContext => "the density is not a usable number",
             Reason::OverContext => "the context tightened the threshold below its cost",
+            Reason::Priced => "a cheaper action is worth more at the price of risk",
         })
     }
 }

@@ -9,7 +9,8 @@
 mod strategies;
 
 use cpss_shield::{
-    Counts, GainSpec, Mode, Reason, Shield, ShieldSpec, Situation, StaleDecision, Verdict,
+    Charge, Counts, GainSpec, Mode, Reason, RiskRules, RiskSpec, Shield, ShieldSpec, Situation,
+    StaleDecision, Verdict,
 };
 use proptest::prelude::*;
 use strategies::{any_float, any_spec, moment};
@@ -25,6 +26,7 @@ proptest! {
         let mut shield = Shield::new(spec).unwrap();
         let mut counts = Counts::default();
         let (mut spent, mut excess, mut envelope, mut held) = (0.0, 0.0, 0.0, true);
+        let mut line_left = 1.0;
         let usable = |x: f64| x >= 0.0 && x.is_finite();
         let length = f64::from(spec.horizon) + spec.epsilon;
         for moment in &moments {
@@ -32,11 +34,23 @@ proptest! {
             let settled = shield.settle(decision, moment.observed).unwrap();
 
             let (tau, observed) = (decision.threshold(), moment.observed);
-            let charge = if usable(observed) { observed } else { 1.0 };
+            let cost = match spec.charge {
+                Charge::Observed => observed,
+                Charge::Predicted => decision.cost_executed(),
+            };
+            let charge = if usable(cost) { cost } else { 1.0 };
             spent += charge;
             excess += (charge - tau).max(0.0);
             let steps = (settled.step + 1) as f64;
-            envelope = spec.budget * (steps.min(f64::from(spec.horizon)) / length) + excess;
+            let left = f64::from(spec.horizon) - (steps - 1.0);
+            if left > 0.0 {
+                line_left *= 1.0 - 1.0 / ((left + spec.epsilon) / spec.pace).max(1.0 + 1e-12);
+            }
+            let line = match spec.pace {
+                1.0 => steps.min(f64::from(spec.horizon)) / length,
+                _ => 1.0 - line_left,
+            };
+            envelope = spec.budget * line + excess;
             // The slack as `Ledger::envelope_holds` derives it.
             let rounding = 2f64.powi(-52) * (spec.budget + spent + excess) + 2f64.powi(-1022);
             let bound = envelope + (steps + 8.0) * rounding;
@@ -47,7 +61,10 @@ proptest! {
 
             match decision.verdict() {
                 Verdict::Admit => counts.admitted += 1,
-                Verdict::Replace(_) => counts.replaced += 1,
+                Verdict::Replace(reason) => {
+                    counts.replaced += 1;
+                    counts.priced += u64::from(reason == Reason::Priced);
+                }
                 Verdict::Infeasible(_) => counts.infeasible += 1,
             }
             let refused = decision.verdict() != Verdict::Admit;
@@ -55,7 +72,8 @@ proptest! {
             let cost = decision.cost_proposed();
             counts.unusable_costs += u64::from(!usable(cost));
             counts.unusable_contexts += u64::from(!usable(moment.density));
-            counts.unusable_observations += u64::from(!usable(observed));
+            let reads = spec.charge == Charge::Observed;
+            counts.unusable_observations += u64::from(reads && !usable(observed));
             let ran = decision.cost_executed();
             counts.mispredicted += u64::from(usable(ran) && ran <= tau && charge > tau);
 
@@ -77,6 +95,9 @@ proptest! {
         prop_assert_eq!(certificate.steps, moments.len() as u64);
         prop_assert_eq!((certificate.mode, certificate.budget), (spec.mode, spec.budget));
         prop_assert_eq!((certificate.horizon, certificate.epsilon), (spec.horizon, spec.epsilon));
+        prop_assert_eq!((certificate.charge, certificate.pace), (spec.charge, spec.pace));
+        prop_assert_eq!(certificate.budget_kept, spent <= spec.budget);
+        prop_assert_eq!((certificate.account, certificate.memory), (None, None));
         prop_assert_eq!(shield.reset(), certificate);
     }
 }
@@ -166,11 +187,41 @@ fn a_certificate_reads_as_a_report() -> Result<(), StaleDecision> {
         let situation = Situation { proposal: 0, costs: &[0.05], preferences: &[], density: 0.0 };
         shield.settle(shield.judge(&situation).unwrap(), observed)?;
     }
-    let report = "spent 1.55 of 1 in 3 of 10 decisions (enforce)\n\
+    let report = "spent 1.55 of 1 in 3 of 10 decisions (enforce, observed): OVERSPENT by 0.55\n\
                   envelope 1.64, of which excess 1.34: held at every step\n\
                   admitted 3, replaced 0, infeasible 0, mispredicted 2\n\
                   unusable observed cost on 1 steps, taken for the worst";
     assert_eq!(shield.certificate().to_string(), report);
+    Ok(())
+}
+
+#[test]
+fn a_certificate_in_risk_mode_tells_the_account() -> Result<(), StaleDecision> {
+    let charge = Charge::Predicted;
+    let mut shield = Shield::new(ShieldSpec { charge, ..spec(Mode::Enforce) }).unwrap();
+    let rules = RiskRules::new(RiskSpec { rate: 0.5, alarm: 2.5, ..RiskSpec::new() }).unwrap();
+    let (mut account, mut memory) = (rules.account(), rules.memory());
+    for (risks, surprise) in [([0.25, 0.125], None), ([0.5, 0.5], Some(0.375))] {
+        let mut costs = [0.0; 2];
+        let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
+        let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 };
+        let decision = shield.judge(&situation).unwrap();
+        let risk = memory.recalibration().raise(risks[decision.executed()]);
+        let settled = shield.settle_predicted(decision)?;
+        assert_eq!(account.enter(unavoidable, risk, settled.charge), surprise);
+    }
+    let last = account.close(true).unwrap();
+    for surprise in [0.375, last] {
+        memory.learn(surprise);
+    }
+    let certificate = shield.certificate().with_account(account).with_memory(memory);
+    let report = "spent 0 of 1 in 2 of 10 decisions (enforce, predicted): budget kept\n\
+                  envelope 0.2, of which excess 0: held at every step\n\
+                  admitted 1, replaced 1, infeasible 0, mispredicted 0\n\
+                  risk at the start 0.125, chosen 0, surprise 0.875, arriving 0: INCIDENT\n\
+                  evidence 2.65: ALARM after 2 decisions; log-odds raised by 0.438";
+    assert_eq!(certificate.to_string(), report);
+    assert_eq!(certificate.account.map(|account| account.total()), Some(1.0));
     Ok(())
 }
 

@@ -18,6 +18,8 @@ fn numbers_out_of_range_are_refused_by_name_and_value() {
             ("budget", ShieldSpec { budget: bad, ..SPEC }, above_zero),
             ("epsilon", ShieldSpec { epsilon: bad, ..SPEC }, above_zero),
             ("tau_cap", ShieldSpec { tau_cap: bad, ..SPEC }, true),
+            ("pace", ShieldSpec { pace: bad, ..SPEC }, !(bad.is_finite() && bad >= 1.0)),
+            ("price", ShieldSpec { price: bad, ..SPEC }, !(bad.is_finite() && bad >= 0.0)),
             ("smoothing", ShieldSpec { smoothing: bad, ..SPEC }, bad != 1.0),
             ("gain.k_density", gain(bad, 1.0, 0.5), !(bad.is_finite() && bad >= 0.0)),
             ("gain.k_change", gain(1.0, bad, 0.5), !(bad.is_finite() && bad >= 0.0)),

@@ -8,7 +8,7 @@
 
 mod strategies;
 
-use cpss_shield::{GainSpec, Shield, ShieldSpec, Situation};
+use cpss_shield::{Charge, GainSpec, Shield, ShieldSpec, Situation};
 use proptest::prelude::*;
 use strategies::{any_gain, any_spec};
 
@@ -18,7 +18,7 @@ fn situation(density: f64) -> Situation<'static> {
 
 /// A shield that has seen one step of this density and charge.
 fn after(spec: ShieldSpec, density: f64, charge: f64) -> Shield {
-    let mut shield = Shield::new(spec).unwrap();
+    let mut shield = Shield::new(ShieldSpec { charge: Charge::Observed, ..spec }).unwrap();
     let decision = shield.judge(&situation(density)).unwrap();
     shield.settle(decision, charge).unwrap();
     shield

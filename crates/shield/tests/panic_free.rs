@@ -20,7 +20,18 @@ fn the_shield_contains_no_panic() {
     let link = format!("cpss_shield={}", dir.join("libcpss_shield.rlib").display());
     let caller = format!("{MANIFEST}/tests/panic_free/caller.rs");
     let caller = compile(&dir, "caller", &caller, &["--extern", &link]);
-    for function in ["judge", "settle", "judge_batch", "settle_batch", "candidates"] {
+    for function in [
+        "judge",
+        "settle",
+        "judge_batch",
+        "settle_batch",
+        "candidates",
+        "risk_rules",
+        "risk_costs",
+        "enter",
+        "close",
+        "certify",
+    ] {
         let mangled = format!("6caller{}{function}", function.len());
         assert!(caller.contains(&mangled), "{function} was not compiled, so this proves nothing");
     }

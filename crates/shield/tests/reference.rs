@@ -13,11 +13,13 @@ mod strategies;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use cpss_shield::{Decision, Fallback, GainSpec, Shield, ShieldSpec, Verdict};
+use cpss_shield::{
+    Account, Decision, Fallback, GainSpec, Memory, RiskRules, RiskSpec, Shield, ShieldSpec, Verdict,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use strategies::{Moment, any_float, any_spec, moment};
+use strategies::{Moment, Random, any_float, any_spec, moment};
 
 /// What both sides are asked, and what the shield answered.
 #[derive(Default)]
@@ -30,6 +32,8 @@ enum Answer {
     Ready,
     Judged(Decision, Vec<f64>),
     Settled(String),
+    /// Numbers of risk mode, and the word that follows them.
+    Numbers(Vec<f64>, &'static str),
 }
 
 impl Transcript {
@@ -48,7 +52,7 @@ impl Transcript {
             Fallback::BestAdmissible => "best-admissible",
         };
         self.questions += &format!(
-            "shield {} {} {} {} {form} {} {} {} {} {fallback} {} {}\n",
+            "shield {} {} {} {} {form} {} {} {} {} {fallback} {} {} {} {} {}\n",
             bits(spec.budget),
             spec.horizon,
             bits(spec.epsilon),
@@ -59,6 +63,9 @@ impl Transcript {
             bits(spec.smoothing),
             spec.mode,
             spec.last_resort,
+            bits(spec.pace),
+            spec.charge,
+            bits(spec.price),
         );
         self.answers.push(Answer::Ready);
         Shield::new(spec).unwrap()
@@ -129,6 +136,10 @@ impl Answer {
         match self {
             Answer::Ready => "ready".into(),
             Answer::Settled(text) => text.clone(),
+            Answer::Numbers(numbers, word) => {
+                let numbers: Vec<String> = numbers.iter().map(|&x| bits(x)).collect();
+                format!("{} {word}", numbers.join(" ")).trim_end().to_owned()
+            }
             Answer::Judged(decision, _) => format!(
                 "{} {} {} {}",
                 verdict_and_action(decision),
@@ -207,6 +218,7 @@ fn exponential_gain_agrees_to_its_accuracy() {
                 let ours: Vec<&str> = text.split(' ').collect();
                 ours[0] == words[0] && ours[3..5] == words[3..5] && ours[6] == words[6]
             }
+            Answer::Numbers(..) => false,
         }
     });
 }
@@ -222,11 +234,17 @@ fn small_grids_agree_in_every_bit() {
                 GainSpec::Constant,
                 GainSpec::Rational { k_density: 1.0, k_change: 1.0, floor: 0.25 },
             ] {
-                for fallback in [Fallback::MinRisk, Fallback::BestAdmissible] {
+                for (fallback, pace, price) in [
+                    (Fallback::MinRisk, 1.0, 0.0),
+                    (Fallback::BestAdmissible, 1.0, 0.0),
+                    (Fallback::MinRisk, 2.0, 1.0),
+                ] {
                     let spec = ShieldSpec {
                         epsilon: 1.0,
                         gain,
                         fallback,
+                        pace,
+                        price,
                         smoothing: 0.5,
                         ..ShieldSpec::new(budget, horizon)
                     };
@@ -246,9 +264,20 @@ fn small_grids_agree_in_every_bit() {
 #[test]
 fn greedy_runs_stay_within_the_exact_envelope() {
     let mut transcript = Transcript::default();
-    for (budget, epsilon) in [(0.1, 1e-12), (1.0, 1e-6), (7.3, 0.1), (1e-3, 3.7), (150.0, 1e-6)] {
+    for (budget, epsilon, pace) in [
+        (0.1, 1e-12, 1.0),
+        (1.0, 1e-6, 1.0),
+        (7.3, 0.1, 1.0),
+        (1e-3, 3.7, 1.0),
+        (150.0, 1e-6, 1.0),
+        (0.1, 1e-12, 1.7),
+        (0.9, 1e-6, 5.0),
+        (1e-3, 3.7, 60.0),
+        (0.3, 1e-9, 1e9),
+    ] {
         let spec = ShieldSpec {
             epsilon,
+            pace,
             gain: GainSpec::Constant,
             tau_cap: 0.999,
             ..ShieldSpec::new(budget, 300)
@@ -269,6 +298,91 @@ fn greedy_runs_stay_within_the_exact_envelope() {
         assert!((spent - line).abs() < 1e-12 * budget, "{spent} is not along {line}");
     }
     transcript.compare(|answer, line| answer.text() == line);
+}
+
+/// Episodes of a critic: costs, account, evidence and shift. The exponential of the shift is
+/// computed differently on the two sides, so without a rate they must agree in every bit, and
+/// with one to 1e-10.
+#[test]
+fn risk_mode_agrees() {
+    for (rate, accuracy) in [(0.0, 0.0), (0.3, 1e-10)] {
+        let mut transcript = Transcript::default();
+        let mut random = Random(3);
+        for _ in 0..200 {
+            transcript.episode(&mut random, rate);
+        }
+        transcript.compare(|answer, line| {
+            let Answer::Numbers(numbers, word) = answer else { return answer.text() == line };
+            let words: Vec<&str> = line.split(' ').collect();
+            words.len() == numbers.len() + usize::from(!word.is_empty())
+                && (word.is_empty() || words.last() == Some(word))
+                && numbers.iter().zip(&words).all(|(&ours, theirs)| {
+                    let theirs = number(theirs);
+                    ours.to_bits() == theirs.to_bits()
+                        || ours.is_nan() && theirs.is_nan()
+                        || (ours - theirs).abs() <= accuracy * ours.abs().max(1.0)
+                })
+        });
+    }
+}
+
+impl Transcript {
+    /// An episode of random risks, some of which are no probabilities.
+    fn episode(&mut self, random: &mut Random, rate: f64) {
+        let gamma = if random.uniform() < 0.5 { 1.0 } else { random.uniform().max(0.1) };
+        let resolution = if random.uniform() < 0.5 { 0.0 } else { 0.1 * random.uniform() };
+        let spec = RiskSpec { gamma, resolution, rate, max_shift: 1.5, ..RiskSpec::new() };
+        self.questions += &format!(
+            "critic {} {} {} {}\n",
+            bits(gamma),
+            bits(resolution),
+            bits(rate),
+            bits(spec.max_shift)
+        );
+        self.answers.push(Answer::Ready);
+        let rules = RiskRules::new(spec).unwrap();
+        let (mut account, mut memory) = (rules.account(), rules.memory());
+        for _ in 0..1 + (random.uniform() * 30.0) as usize {
+            let risks = [0; 3].map(|_| match (random.uniform() * 40.0) as u32 {
+                0 => f64::NAN,
+                1 => 1.5,
+                2 => 0.0,
+                3..=8 => 1.0,
+                _ => random.uniform() * random.uniform(),
+            });
+            let mut costs = [0.0; 3];
+            let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
+            let asked: Vec<String> = risks.iter().map(|&risk| bits(risk)).collect();
+            self.questions += &format!("risks {}\n", asked.join(" "));
+            self.answers.push(Answer::Numbers([&[unavoidable], &costs[..]].concat(), ""));
+
+            let executed = (random.uniform() * 3.0) as usize;
+            let charge = if costs[executed].is_nan() { 1.0 } else { costs[executed] };
+            // A cost that only one side rounds below the resolution would be no disagreement; the
+            // charge is said to both.
+            self.questions += &format!("enter {executed} {}\n", bits(charge));
+            let risk = memory.recalibration().raise(risks[executed]);
+            let surprise = account.enter(unavoidable, risk, charge);
+            surprise.into_iter().for_each(|surprise| memory.learn(surprise));
+            self.account_line(&account, &memory);
+        }
+        let incident = random.uniform() < 0.3;
+        self.questions += &format!("close {incident}\n");
+        account.close(incident).into_iter().for_each(|surprise| memory.learn(surprise));
+        self.account_line(&account, &memory);
+    }
+
+    fn account_line(&mut self, account: &Account, memory: &Memory) {
+        let numbers = vec![
+            account.start(),
+            account.chosen(),
+            account.surprise(),
+            account.arriving(),
+            memory.evidence().value(),
+            memory.recalibration().shift(),
+        ];
+        self.answers.push(Answer::Numbers(numbers, "balances"));
+    }
 }
 
 /// Every sequence of up to `longest` densities and observed costs from a small set.

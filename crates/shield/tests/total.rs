@@ -9,7 +9,7 @@
 
 mod strategies;
 
-use cpss_shield::{Mode, Reason, Shield, ShieldSpec, Situation, Verdict};
+use cpss_shield::{Charge, Mode, Reason, Shield, ShieldSpec, Situation, Verdict};
 use proptest::prelude::*;
 use strategies::{any_float, any_spec, moment};
 
@@ -42,7 +42,15 @@ proptest! {
             let admissible = |action: usize| {
                 usable(moment.costs[action]) && moment.costs[action] <= tau
             };
-            prop_assert_eq!(decision.verdict() == Verdict::Admit, admissible(moment.proposal));
+            let priced = decision.verdict() == Verdict::Replace(Reason::Priced);
+            prop_assert_eq!(
+                decision.verdict() == Verdict::Admit,
+                admissible(moment.proposal) && !priced
+            );
+            if priced {
+                prop_assert!(spec.price > 0.0 && decision.allowed() != moment.proposal);
+                prop_assert!(moment.costs[decision.allowed()] < moment.costs[moment.proposal]);
+            }
             let any_admissible = (0..moment.costs.len()).any(admissible);
             match decision.verdict() {
                 Verdict::Infeasible(_) => prop_assert!(!any_admissible),
@@ -56,7 +64,12 @@ proptest! {
             }
 
             let settlement = shield.settle(decision, moment.observed).unwrap();
-            prop_assert_eq!(settlement.unusable_observation, !usable(moment.observed));
+            let (cost, unread) = match spec.charge {
+                Charge::Observed => (moment.observed, !usable(moment.observed)),
+                Charge::Predicted => (moment.costs[decision.executed()], false),
+            };
+            prop_assert_eq!(settlement.unusable_observation, unread);
+            prop_assert_eq!(settlement.charge, if usable(cost) { cost } else { 1.0 });
             prop_assert!(settlement.charge >= 0.0 && settlement.excess >= 0.0);
             prop_assert!(!settlement.remaining.is_nan() && !settlement.envelope.is_nan());
             prop_assert!(settlement.envelope_holds || too_large_to_tell(&shield));
@@ -65,6 +78,7 @@ proptest! {
         let counts = certificate.counts;
         prop_assert_eq!(counts.admitted + counts.replaced + counts.infeasible, certificate.steps);
         prop_assert_eq!(certificate.steps, moments.len() as u64);
+        prop_assert_eq!(certificate.budget_kept, shield.ledger().spent() <= spec.budget);
         prop_assert!(certificate.envelope_held || too_large_to_tell(&shield));
     }
 }

@@ -28,7 +28,7 @@ from cpss.shield import batch_settings
 #: The words for the codes that the native side reports.
 VERDICTS = np.array(["admit", "replace", "infeasible", "reset"])
 REASONS = np.array(
-    ["", "unusable-cost", "over-cap", "horizon-closed", "budget-spent", "over-budget", "unusable-context", "over-context"]
+    ["", "unusable-cost", "over-cap", "horizon-closed", "budget-spent", "over-budget", "unusable-context", "over-context", "priced"]
 )
 
 

@@ -7,8 +7,8 @@
 use cpss_shield::batch::{BatchError, Situations, judge_all, settle_all};
 use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest, sample};
 use cpss_shield::{
-    Certificate, Decision, JudgeError, OutOfRange, Settlement, Shield, ShieldSpec, Situation,
-    StaleDecision,
+    Account, Certificate, CostCount, Decision, JudgeError, Memory, OutOfRange, RiskRules, RiskSpec,
+    Settlement, Shield, ShieldSpec, Situation, StaleDecision,
 };
 
 #[inline(never)]
@@ -24,6 +24,43 @@ pub fn judge(shield: &Shield, situation: &Situation<'_>) -> Result<Decision, Jud
 #[inline(never)]
 pub fn settle(shield: &mut Shield, d: Decision, cost: f64) -> Result<Settlement, StaleDecision> {
     shield.settle(d, cost)
+}
+
+#[inline(never)]
+pub fn risk_rules(spec: RiskSpec) -> Result<RiskRules, OutOfRange> {
+    RiskRules::new(spec)
+}
+
+#[inline(never)]
+pub fn risk_costs(
+    rules: &RiskRules,
+    memory: &Memory,
+    risks: &[f64],
+    costs: &mut [f64],
+) -> Result<f64, CostCount> {
+    rules.costs(memory.recalibration(), risks, costs)
+}
+
+#[inline(never)]
+pub fn enter(account: &mut Account, memory: &mut Memory, numbers: [f64; 3]) {
+    let [unavoidable, risk, charge] = numbers;
+    let risk = memory.recalibration().raise(risk);
+    if let Some(surprise) = account.enter(unavoidable, risk, charge) {
+        memory.learn(surprise);
+    }
+}
+
+#[inline(never)]
+pub fn close(account: &mut Account, memory: &mut Memory, incident: bool) {
+    if let Some(surprise) = account.close(incident) {
+        memory.learn(surprise);
+    }
+}
+
+#[inline(never)]
+pub fn certify(shield: &Shield, account: &Account, memory: &Memory) -> (Certificate, f64) {
+    let certificate = shield.certificate().with_account(*account).with_memory(*memory);
+    (certificate, certificate.overspent() + account.total() + memory.evidence().value())
 }
 
 #[inline(never)]

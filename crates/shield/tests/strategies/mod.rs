@@ -5,7 +5,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this module")]
 
-use cpss_shield::{Fallback, GainSpec, Mode, ShieldSpec};
+use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 use proptest::prelude::*;
 
 /// Any float at all: ordinary costs, exact edges, and raw bit patterns.
@@ -38,25 +38,43 @@ pub(crate) fn any_gain() -> impl Strategy<Value = GainSpec> {
     ]
 }
 
-/// Any spec in range, in either mode and with either fallback.
+/// Any spec in range: in either mode, with either fallback and charge, at any pace and price.
 pub(crate) fn any_spec() -> impl Strategy<Value = ShieldSpec> {
     let budget = prop_oneof![0.001..4.0, Just(5e-324), Just(1e-310), Just(1e300), 1e-9..1e9];
     let horizon = prop_oneof![8 => 1_u32..40, 1 => Just(u32::MAX)];
     let epsilon = prop_oneof![Just(1e-12), Just(1e-6), 1e-9..10.0, Just(1e300)];
     let fallback = prop::sample::select(vec![Fallback::MinRisk, Fallback::BestAdmissible]);
     let mode = prop::sample::select(vec![Mode::Enforce, Mode::Enforce, Mode::Shadow]);
-    (budget, horizon, epsilon, 0.01..0.999, any_gain(), 0.01..=1.0, fallback, mode).prop_map(
-        |(budget, horizon, epsilon, tau_cap, gain, smoothing, fallback, mode)| ShieldSpec {
-            epsilon,
-            tau_cap,
-            gain,
-            smoothing,
-            fallback,
-            mode,
-            last_resort: 0,
-            ..ShieldSpec::new(budget, horizon)
+    let charge = prop::sample::select(vec![Charge::Observed, Charge::Predicted]);
+    let numbers = (budget, horizon, epsilon, 0.01..0.999, any_pace(), any_price(), 0.01..=1.0);
+    (numbers, any_gain(), fallback, charge, mode).prop_map(
+        |(numbers, gain, fallback, charge, mode)| {
+            let (budget, horizon, epsilon, tau_cap, pace, price, smoothing) = numbers;
+            ShieldSpec {
+                epsilon,
+                tau_cap,
+                pace,
+                price,
+                gain,
+                smoothing,
+                fallback,
+                charge,
+                mode,
+                last_resort: 0,
+                ..ShieldSpec::new(budget, horizon)
+            }
         },
     )
+}
+
+/// Any pace, Eq. 4's own among them.
+pub(crate) fn any_pace() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(1.0), 3 => 1.0..10.0, 1 => 10.0..1e9, 1 => Just(f64::MAX)]
+}
+
+/// Any price, none as often as not.
+pub(crate) fn any_price() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => Just(0.0), 3 => 0.0..5.0, 1 => Just(1e300)]
 }
 
 /// One moment: costs, preferences (perhaps none), the proposal, the density, the observed cost.
@@ -103,4 +121,18 @@ pub(crate) fn moment<S: Strategy<Value = f64> + Clone>(
                 observed,
             })
     })
+}
+
+/// Uniform numbers from a seed, for tests that play many episodes (Steele's SplitMix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next number in `[0, 1)`.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 * 2f64.powi(-53)
+    }
 }

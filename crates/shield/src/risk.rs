@@ -1,0 +1,235 @@
+//! What does a probability of an incident cost, and what may a critic be asked?
+//!
+//! A *critic* gives `rho(s, a)`: the probability of an incident in the rest of the episode if `a`
+//! runs now and the least risky action ever after. Start at [`RiskRules::costs`], which turns the
+//! risks of one moment into the costs of a [`Situation`](crate::Situation):
+//!
+//! ```text
+//!   V(s)    = min over a of rho(s, a)         the risk that cannot be avoided here
+//!   c(s, a) = rho(s, a) - V(s)                the avoidable risk of an action: its cost
+//! ```
+//!
+//! **Invariants:** a cost is in `[0, 1]` or NaN; a risk that is no probability has a cost that is
+//! NaN, which no threshold admits; while `V < 1`, the least risky action costs 0, so some action is
+//! always admissible; where `V` is 1, nothing may run as if it cost nothing.
+//!
+//! **Absent on purpose:** the critic itself, and how it learned.
+
+use core::fmt;
+
+use crate::{Account, Memory, OutOfRange, Recalibration, usable};
+
+/// What a person says about a critic and the shield's memory of it; not yet checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RiskSpec {
+    /// The probability `gamma` with which a decision survives the critic's look-ahead. Above 0, at
+    /// most 1; 1 if the critic sees to the end of an episode.
+    pub gamma: f64,
+    /// What the critic can tell apart: avoidable risks below it count as 0. At least 0, below 1.
+    pub resolution: f64,
+    /// The rate `eta` of the recalibration; 0 for none. At least 0 and finite.
+    pub rate: f64,
+    /// The greatest shift of the log-odds that the recalibration may reach. At least 0, at most
+    /// [`RiskSpec::MAX_SHIFT`].
+    pub max_shift: f64,
+    /// The level `A` at which the evidence raises an alarm. At least 1 and finite.
+    pub alarm: f64,
+}
+
+impl RiskSpec {
+    /// The most that a shift may be allowed: it multiplies the odds by about 2e17.
+    pub const MAX_SHIFT: f64 = 40.0;
+
+    /// A critic that sees to the end and tells everything apart; no recalibration; an alarm that
+    /// comes without cause after 10,000 decisions or more, on average.
+    pub const fn new() -> RiskSpec {
+        RiskSpec { gamma: 1.0, resolution: 0.0, rate: 0.0, max_shift: 3.0, alarm: 1e4 }
+    }
+}
+
+impl Default for RiskSpec {
+    fn default() -> RiskSpec {
+        RiskSpec::new()
+    }
+}
+
+/// A [`RiskSpec`] that has been checked.
+///
+/// ```
+/// use cpss_shield::{RiskRules, RiskSpec};
+///
+/// let rules = RiskRules::new(RiskSpec { resolution: 0.01, ..RiskSpec::new() })?;
+/// let (memory, mut costs) = (rules.memory(), [0.0; 3]);
+/// let unavoidable = rules.costs(memory.recalibration(), &[0.25, 0.255, 0.5], &mut costs)?;
+/// assert_eq!(unavoidable, 0.25);
+/// assert_eq!(costs, [0.0, 0.0, 0.25]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RiskRules(RiskSpec);
+
+impl RiskRules {
+    /// Checks every number of a spec.
+    ///
+    /// # Errors
+    ///
+    /// The first field, in the order of [`RiskSpec`], whose value is out of its range.
+    pub fn new(spec: RiskSpec) -> Result<RiskRules, OutOfRange> {
+        let RiskSpec { gamma, resolution, rate, max_shift, alarm } = spec;
+        for (field, value, in_range) in [
+            ("gamma", gamma, 0.0 < gamma && gamma <= 1.0),
+            ("resolution", resolution, (0.0..1.0).contains(&resolution)),
+            ("rate", rate, usable(rate)),
+            ("max_shift", max_shift, (0.0..=RiskSpec::MAX_SHIFT).contains(&max_shift)),
+            ("alarm", alarm, (1.0..f64::INFINITY).contains(&alarm)),
+        ] {
+            if !in_range {
+                return Err(OutOfRange { field, value });
+            }
+        }
+        Ok(RiskRules(spec))
+    }
+
+    /// The numbers, as they were written.
+    pub const fn spec(&self) -> &RiskSpec {
+        &self.0
+    }
+
+    /// The account of a new episode.
+    pub const fn account(&self) -> Account {
+        Account::open(self.0.gamma)
+    }
+
+    /// A memory that has learned nothing. It goes on from episode to episode.
+    pub const fn memory(&self) -> Memory {
+        Memory::new(&self.0)
+    }
+
+    /// Writes what each action costs, and returns the unavoidable risk `V`.
+    ///
+    /// Each risk is raised by the recalibration first. `V` is the least of those that are
+    /// probabilities, or 1 if none is. A cost is `rho - V`, and 0 if that is below the resolution. If
+    /// `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
+    /// critic's numbers have overflowed, and neither is to be had for nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one place in `costs` for each risk. Nothing is written then.
+    pub fn costs(
+        &self,
+        recalibration: &Recalibration,
+        risks: &[f64],
+        costs: &mut [f64],
+    ) -> Result<f64, CostCount> {
+        if risks.len() != costs.len() {
+            return Err(CostCount { risks: risks.len(), costs: costs.len() });
+        }
+        let mut unavoidable = 1.0;
+        for (&risk, cost) in risks.iter().zip(&mut *costs) {
+            let raised = recalibration.raise(risk);
+            // Accepted by a comparison that a NaN fails, so `V` is a probability.
+            if is_probability(raised) && raised <= unavoidable {
+                unavoidable = raised;
+            }
+            *cost = raised;
+        }
+        for cost in costs {
+            *cost = avoidable(*cost, unavoidable, self.0.resolution);
+        }
+        Ok(unavoidable)
+    }
+}
+
+/// The cost of one risk beside what cannot be avoided; NaN for what is no probability.
+fn avoidable(risk: f64, unavoidable: f64, resolution: f64) -> f64 {
+    if !is_probability(risk) {
+        return f64::NAN;
+    }
+    if unavoidable >= 1.0 {
+        return 1.0;
+    }
+    let cost = risk - unavoidable;
+    if cost < resolution { 0.0 } else { cost }
+}
+
+/// Whether a number can stand for a probability. A NaN cannot.
+pub(crate) fn is_probability(value: f64) -> bool {
+    (0.0..=1.0).contains(&value)
+}
+
+/// There is not one place for a cost for each risk. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostCount {
+    /// How many risks there are.
+    pub risks: usize,
+    /// How many costs there is room for.
+    pub costs: usize,
+}
+
+impl fmt::Display for CostCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`costs` has {} entries for {} risks", self.costs, self.risks)
+    }
+}
+
+impl core::error::Error for CostCount {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs<const N: usize>(resolution: f64, risks: [f64; N]) -> (f64, [f64; N]) {
+        let rules = RiskRules::new(RiskSpec { resolution, ..RiskSpec::new() }).unwrap();
+        let mut costs = [0.5; N];
+        let unavoidable = rules.costs(rules.memory().recalibration(), &risks, &mut costs).unwrap();
+        (unavoidable, costs)
+    }
+
+    #[test]
+    fn the_least_risky_action_costs_nothing() {
+        assert_eq!(costs(0.0, [0.5, 0.25, 1.0]), (0.25, [0.25, 0.0, 0.75]));
+        assert_eq!(costs(0.3, [0.5, 0.25, 1.0]), (0.25, [0.0, 0.0, 0.75]));
+        assert_eq!(costs(0.25, [0.5, 0.25, 1.0]), (0.25, [0.25, 0.0, 0.75]), "at it, not below");
+    }
+
+    #[test]
+    fn what_is_no_probability_has_no_usable_cost() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e-9, 1.0_f64.next_up()] {
+            let (unavoidable, costs) = costs(0.0, [0.5, bad, 0.75]);
+            assert_eq!((unavoidable, costs[0], costs[2]), (0.5, 0.0, 0.25));
+            assert!(costs[1].is_nan(), "{bad}");
+        }
+        let (unavoidable, costs) = costs(0.0, [f64::NAN; 2]);
+        assert!(
+            unavoidable == 1.0 && costs.iter().all(|cost| cost.is_nan()),
+            "the last resort runs"
+        );
+    }
+
+    #[test]
+    fn certain_failure_is_not_to_be_had_for_nothing() {
+        let (unavoidable, costs) = costs(0.1, [1.0, f64::NAN, 1.0]);
+        assert_eq!((unavoidable, costs[0], costs[2]), (1.0, 1.0, 1.0));
+        assert!(costs[1].is_nan());
+    }
+
+    #[test]
+    fn too_little_room_is_an_error_and_numbers_out_of_range_too() {
+        let rules = RiskRules::new(RiskSpec::new()).unwrap();
+        let error = rules.costs(rules.memory().recalibration(), &[0.5; 3], &mut [0.0; 2]);
+        assert_eq!(error, Err(CostCount { risks: 3, costs: 2 }));
+        const SPEC: RiskSpec = RiskSpec::new();
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            for (field, spec) in [
+                ("gamma", RiskSpec { gamma: bad, ..SPEC }),
+                ("resolution", RiskSpec { resolution: bad, ..SPEC }),
+                ("rate", RiskSpec { rate: bad, ..SPEC }),
+                ("max_shift", RiskSpec { max_shift: bad, ..SPEC }),
+                ("alarm", RiskSpec { alarm: bad, ..SPEC }),
+            ] {
+                assert_eq!(RiskRules::new(spec).unwrap_err().field, field);
+            }
+        }
+        assert!(RiskRules::new(RiskSpec { gamma: 0.0, ..SPEC }).is_err());
+    }
+}
