@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::learn::CALIBRATION_SEEDS;
 use super::measure::{Tried, play, try_out};
 use super::{USUAL_THRESHOLD, look_ahead, tries};
-use crate::arm::{Arm, ShieldSettings};
+use crate::arm::{Arm, Millionths, ShieldSettings};
 use crate::episode::EpisodeRecord;
 use crate::policy::policy_task;
 use crate::regime::Regime;
@@ -200,7 +200,7 @@ impl Stage<'_> {
         let mut all = Vec::new();
         for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
             let settings = ShieldSettings { budget, ..usual };
-            all.extend(play(self.regimes, &risk, (Arm::Cpss, &settings), seeds)?);
+            all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
         }
         Ok(Account::of(&all))
     }
@@ -214,8 +214,8 @@ impl Stage<'_> {
     ) -> Result<Account> {
         let risk = Arc::new(risk.clone());
         let usual = ShieldSettings::shipped(self.env)?;
-        let settings = ShieldSettings { fixed_threshold: threshold, ..usual };
-        Ok(Account::of(&play(self.regimes, &risk, (Arm::Fixed, &settings), seeds)?))
+        let arm = Millionths::of(threshold).map_or(Arm::Cpss(None), Arm::Threshold);
+        Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
     }
 
     /// Finds the smallest shift, of those from a place on, with which a critic is conservative, and sets it; the

@@ -47,6 +47,9 @@ pub struct Options {
     /// Budgets of the shipped shield to try
     #[arg(long, value_delimiter = ',', default_value = "0.002,0.005,0.01,0.02,0.05,0.1")]
     pub budgets: Vec<f64>,
+    /// Also with a price on risk
+    #[arg(long)]
+    pub priced: bool,
     /// Constant thresholds to try: avoidable risks to let through on each decision
     #[arg(long, value_delimiter = ',')]
     pub thresholds: Vec<f64>,
@@ -70,10 +73,7 @@ struct Score<'a> {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    threshold: Option<f64>,
+    arm: String,
     #[serde(flatten)]
     account: Account,
 }
@@ -93,15 +93,15 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let shared = Arc::new(risk.clone());
     let mut frontier = Vec::new();
-    let budgets = options.budgets.iter().map(|&budget| {
-        (Some(budget), None, Arm::Cpss, ShieldSettings { budget, ..usual })
+    let budgets = options.budgets.iter().flat_map(|budget| {
+        let cpss = [format!("cpss:{budget}")];
+        cpss.into_iter().chain(options.priced.then(|| format!("priced:{budget}")))
     });
-    let thresholds = options.thresholds.iter().map(|&fixed_threshold| {
-        (None, Some(fixed_threshold), Arm::Fixed, ShieldSettings { fixed_threshold, ..usual })
-    });
-    for (budget, threshold, arm, settings) in budgets.chain(thresholds) {
-        let episodes = play(&regimes, &shared, (arm, &settings), seeds.clone())?;
-        frontier.push(Point { budget, threshold, account: Account::of(&episodes) });
+    let thresholds = options.thresholds.iter().map(|threshold| format!("threshold:{threshold}"));
+    for name in budgets.chain(thresholds) {
+        let arm: Arm = name.parse().map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+        let episodes = play(&regimes, &shared, (arm, &usual), seeds.clone())?;
+        frontier.push(Point { arm: name, account: Account::of(&episodes) });
     }
     let share = super::tries(options.env, 5.0);
     let tried = try_out(&regimes, risk.critic(), risk.card().gamma, seeds, share)?;
@@ -125,16 +125,12 @@ pub fn run(options: &Options) -> Result<()> {
         options.regimes.join(", ")
     )?;
     say!(
-        "       budget  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
+        "             method  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
     )?;
-    for Point { budget, threshold, account } in &score.frontier {
+    for Point { arm, account } in &score.frontier {
         let [low, high] = account.surprise_ci95;
-        let name = match (budget, threshold) {
-            (Some(budget), _) => budget.to_string(),
-            (_, threshold) => format!("fixed {}", threshold.unwrap_or_default()),
-        };
         say!(
-            "  {name:>11}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
+            "  {arm:>16}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
             account.incidents,
             account.return_mean,
             100.0 * account.interventions,
