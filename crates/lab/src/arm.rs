@@ -4,26 +4,27 @@
 //! acts, or, for the unshielded arms, a shadow that only keeps the account, so that all are
 //! measured by the same yardstick. [`ShieldSettings`] is the shield as a person writes it.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
-use cpss_shield::{Fallback, GainSpec, Mode, ShieldSpec};
+use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 use serde::{Deserialize, Serialize};
 
-/// A method of the comparison.
+/// A method of the comparison. Where a budget or threshold is not given, it is the settings' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arm {
     /// The policy alone.
     Dqn,
     /// The policy under the whole shield.
-    Cpss,
-    /// The same with another budget: so many thousandths of the usual.
-    CpssScaled(u32),
-    /// The same costs against one constant threshold.
-    Fixed,
-    /// The same with another threshold: so many thousandths of the usual.
-    FixedScaled(u32),
+    Cpss(Option<Millionths>),
+    /// The same with a price on risk.
+    Priced(Option<Millionths>),
+    /// The same costs against the constant threshold that makes the same promise: `B / T`.
+    Fixed(Option<Millionths>),
+    /// The same costs against any constant threshold; it promises nothing.
+    Threshold(Millionths),
     /// The budget without the context's gain.
     BudgetOnly,
     /// The context's gain without the budget.
@@ -36,28 +37,65 @@ pub enum Arm {
     Constant(usize),
 }
 
+/// A number in millionths, so that arms can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Millionths(u32);
+
+impl Millionths {
+    /// The nearest; `None` unless it is above 0 and below 1.
+    pub fn of(number: f64) -> Option<Millionths> {
+        let millionths = (number * 1e6).round();
+        (1.0..1e6).contains(&millionths).then(|| Millionths(millionths as u32))
+    }
+
+    /// The number.
+    pub fn number(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+}
+
 impl Arm {
     /// The arms that the policy proposes in, in the order of tables.
-    pub const POLICY_ARMS: [Arm; 6] =
-        [Arm::Dqn, Arm::Cpss, Arm::Fixed, Arm::BudgetOnly, Arm::ContextOnly, Arm::Oracle];
+    pub const POLICY_ARMS: [Arm; 7] = [
+        Arm::Dqn,
+        Arm::Cpss(None),
+        Arm::Priced(None),
+        Arm::Fixed(None),
+        Arm::BudgetOnly,
+        Arm::ContextOnly,
+        Arm::Oracle,
+    ];
 
     /// The shield of this arm.
     pub fn shield(self, settings: &ShieldSettings) -> ShieldSpec {
+        let budget = match self {
+            Arm::Cpss(budget) | Arm::Priced(budget) | Arm::Fixed(budget) => budget,
+            _ => None,
+        };
+        let settings = ShieldSettings {
+            budget: budget.map_or(settings.budget, Millionths::number),
+            ..*settings
+        };
         let whole = settings.spec();
         // A budget so large that only the cap limits a decision: the ledger counts, and no more.
         let unlimited = f64::from(whole.horizon) * 1e3;
-        let fixed = |threshold: f64| ShieldSpec {
-            budget: unlimited,
+        let constant = |threshold: f64, budget| ShieldSpec {
+            budget,
+            // Enough for the whole budget at once: the cap alone decides, and the sum is kept.
+            pace: f64::from(whole.horizon) + 1.0,
             tau_cap: threshold,
             gain: GainSpec::Constant,
             ..whole
         };
         match self {
-            Arm::Cpss | Arm::Oracle => whole,
-            Arm::CpssScaled(scale) => ShieldSpec { budget: whole.budget * times(scale), ..whole },
-            Arm::Fixed => fixed(settings.fixed_threshold),
-            // No threshold may admit a predicted crash, so a large scale ends just below 1.
-            Arm::FixedScaled(scale) => fixed((settings.fixed_threshold * times(scale)).min(0.99)),
+            Arm::Cpss(_) | Arm::Oracle => whole,
+            Arm::Priced(_) => ShieldSpec { price: settings.price, ..whole },
+            // No threshold may admit a predicted crash.
+            Arm::Fixed(_) => {
+                let share = whole.budget / f64::from(whole.horizon);
+                constant(share.min(0.99), whole.budget)
+            }
+            Arm::Threshold(threshold) => constant(threshold.number(), unlimited),
             Arm::BudgetOnly => ShieldSpec { gain: GainSpec::Constant, ..whole },
             Arm::ContextOnly => ShieldSpec { budget: unlimited, ..whole },
             Arm::Dqn | Arm::Random | Arm::Constant(_) => ShieldSpec { mode: Mode::Shadow, ..whole },
@@ -73,6 +111,8 @@ impl Arm {
         };
         let settings = ShieldSettings {
             budget: spec.budget,
+            pace: spec.pace,
+            price: if spec.price > 0.0 { spec.price } else { one() },
             horizon: spec.horizon,
             tau_cap: spec.tau_cap,
             k_density,
@@ -81,19 +121,34 @@ impl Arm {
             smoothing: spec.smoothing,
             fallback: spec.fallback.into(),
             last_resort: spec.last_resort,
-            fixed_threshold: spec.tau_cap,
+            recalibration: default_recalibration(),
         };
-        match self {
-            // A scale changes a number that is free to choose.
-            Arm::CpssScaled(_) => Arm::Cpss.shield(&settings),
-            Arm::FixedScaled(_) => Arm::Fixed.shield(&settings),
-            arm => arm.shield(&settings),
-        }
+        // A threshold is the cap of its shield.
+        let arm = match self {
+            Arm::Threshold(_) => Millionths::of(spec.tau_cap).map_or(self, Arm::Threshold),
+            arm => arm,
+        };
+        arm.shield(&settings)
     }
 
     /// Whether its budget can ever limit a decision, so that a share of it means something.
     pub fn binds_ledger(self) -> bool {
-        !matches!(self, Arm::Fixed | Arm::FixedScaled(_) | Arm::ContextOnly)
+        !matches!(self, Arm::Threshold(_) | Arm::ContextOnly)
+    }
+
+    /// Whether it promises that incidents are no more than its budget above what cannot be avoided.
+    pub fn promises(self) -> bool {
+        matches!(self, Arm::Cpss(_) | Arm::Priced(_) | Arm::Fixed(_) | Arm::BudgetOnly)
+    }
+
+    /// The budget or threshold that it was given, of the frontier.
+    pub fn given(self) -> Option<f64> {
+        match self {
+            Arm::Cpss(given) | Arm::Priced(given) | Arm::Fixed(given) => given,
+            Arm::Threshold(threshold) => Some(threshold),
+            _ => None,
+        }
+        .map(Millionths::number)
     }
 
     /// Whether it needs no policy: who proposes is part of the arm.
@@ -102,19 +157,18 @@ impl Arm {
     }
 }
 
-/// A scale in thousandths as a factor.
-fn times(scale: u32) -> f64 {
-    f64::from(scale) / 1e3
-}
-
-/// Reads `name*FACTOR`, with at most three decimals.
-fn scaled(text: &str) -> Option<Arm> {
-    let (name, factor) = text.split_once('*')?;
-    let factor: f64 = factor.parse().ok().filter(|factor| (0.001..=1000.0).contains(factor))?;
-    let scale = (factor * 1e3).round() as u32;
+/// Reads `name:NUMBER`.
+fn given(text: &str) -> Option<Arm> {
+    let (name, number) = text.split_once(':')?;
+    if name == "constant" {
+        return number.parse().ok().map(Arm::Constant);
+    }
+    let number = Millionths::of(number.parse().ok()?)?;
     match name {
-        "cpss" => Some(Arm::CpssScaled(scale)),
-        "fixed" => Some(Arm::FixedScaled(scale)),
+        "cpss" => Some(Arm::Cpss(Some(number))),
+        "priced" => Some(Arm::Priced(Some(number))),
+        "fixed" => Some(Arm::Fixed(Some(number))),
+        "threshold" => Some(Arm::Threshold(number)),
         _ => None,
     }
 }
@@ -125,34 +179,35 @@ impl FromStr for Arm {
     fn from_str(text: &str) -> Result<Arm, String> {
         match text {
             "dqn" => Ok(Arm::Dqn),
-            "cpss" => Ok(Arm::Cpss),
-            "fixed" => Ok(Arm::Fixed),
+            "cpss" => Ok(Arm::Cpss(None)),
+            "priced" => Ok(Arm::Priced(None)),
+            "fixed" => Ok(Arm::Fixed(None)),
             "budget-only" => Ok(Arm::BudgetOnly),
             "context-only" => Ok(Arm::ContextOnly),
             "oracle" => Ok(Arm::Oracle),
             "random" => Ok(Arm::Random),
-            _ => text
-                .strip_prefix("constant:")
-                .and_then(|index| index.parse().ok())
-                .map(Arm::Constant)
-                .or_else(|| scaled(text))
-                .ok_or_else(|| {
-                    "give dqn, cpss, fixed, budget-only, context-only, oracle, random or \
-                     constant:K; cpss*F for F times the budget, fixed*F for F times the threshold"
-                        .to_owned()
-                }),
+            _ => given(text).ok_or_else(|| {
+                "give dqn, cpss, priced, fixed, budget-only, context-only, oracle, random or \
+                 constant:K; cpss:B, priced:B and fixed:B for a budget B of their own, threshold:X \
+                 for a constant threshold, both between 0.000001 and 0.999999"
+                    .to_owned()
+            }),
         }
     }
 }
 
 impl std::fmt::Display for Arm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut with = |name: &str, given: &Option<Millionths>| match given {
+            Some(number) => write!(f, "{name}:{}", number.number()),
+            None => f.write_str(name),
+        };
         match self {
             Arm::Dqn => f.write_str("dqn"),
-            Arm::Cpss => f.write_str("cpss"),
-            Arm::CpssScaled(scale) => write!(f, "cpss*{}", times(*scale)),
-            Arm::Fixed => f.write_str("fixed"),
-            Arm::FixedScaled(scale) => write!(f, "fixed*{}", times(*scale)),
+            Arm::Cpss(budget) => with("cpss", budget),
+            Arm::Priced(budget) => with("priced", budget),
+            Arm::Fixed(budget) => with("fixed", budget),
+            Arm::Threshold(threshold) => with("threshold", &Some(*threshold)),
             Arm::BudgetOnly => f.write_str("budget-only"),
             Arm::ContextOnly => f.write_str("context-only"),
             Arm::Oracle => f.write_str("oracle"),
@@ -166,8 +221,14 @@ impl std::fmt::Display for Arm {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldSettings {
-    /// Budget `B` for an episode.
+    /// Budget `B` for an episode: how likely an incident may be beyond what cannot be avoided.
     pub budget: f64,
+    /// How many decisions' shares of the budget left one decision may spend; 1 is the paper's.
+    #[serde(default = "one")]
+    pub pace: f64,
+    /// The weight of risk against the policy's preferences in the `priced` arm, above 0.
+    #[serde(default = "one")]
+    pub price: f64,
     /// Horizon `T` \[decisions\].
     pub horizon: u32,
     /// The most that one decision may cost, below 1.
@@ -191,9 +252,9 @@ pub struct ShieldSettings {
     /// The action that runs when no cost is usable.
     #[serde(default)]
     pub last_resort: usize,
-    /// The constant threshold of the `fixed` arm.
-    #[serde(default = "default_fixed")]
-    pub fixed_threshold: f64,
+    /// Where a memory is kept: by how much a surprise of 1 shifts the log-odds of all risks from then on.
+    #[serde(default = "default_recalibration")]
+    pub recalibration: f64,
 }
 
 /// A fallback by its name.
@@ -251,9 +312,23 @@ impl ShieldSettings {
             .with_context(|| format!("the shipped shield of {}", id.name()))
     }
 
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or is no shield.
+    pub fn read(path: &Path) -> Result<ShieldSettings> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the shield {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("the shield {}", path.display()))
+    }
+
     fn spec(&self) -> ShieldSpec {
         ShieldSpec {
             tau_cap: self.tau_cap,
+            pace: self.pace,
+            // What was judged is charged: costs are risks, and what cannot be avoided is nobody's choice.
+            charge: Charge::Predicted,
             gain: GainSpec::Exponential {
                 k_density: self.k_density,
                 k_change: self.k_change,
@@ -275,16 +350,16 @@ fn default_cap() -> f64 {
     0.5
 }
 
+fn default_recalibration() -> f64 {
+    2.0
+}
+
 fn default_floor() -> f64 {
     0.1
 }
 
 fn default_smoothing() -> f64 {
     0.2
-}
-
-fn default_fixed() -> f64 {
-    0.1
 }
 
 #[cfg(test)]
@@ -305,27 +380,44 @@ mod tests {
     }
 
     #[test]
-    fn a_scaled_arm_differs_in_one_number() {
+    fn a_budget_of_its_own_is_the_only_difference() {
         let settings = ShieldSettings::shipped(TaskId::MergeV0).unwrap();
-        let usual = Arm::Cpss.shield(&settings);
-        let scaled = Arm::CpssScaled(500).shield(&settings);
-        assert_eq!(scaled, ShieldSpec { budget: usual.budget / 2.0, ..usual });
-        let scaled = Arm::FixedScaled(500).shield(&settings);
-        assert_eq!(scaled.tau_cap, settings.fixed_threshold / 2.0);
-        assert!(Shield::new(Arm::FixedScaled(100_000).shield(&settings)).is_ok());
+        let usual = Arm::Cpss(None).shield(&settings);
+        let other = Arm::Cpss(Millionths::of(0.25)).shield(&settings);
+        assert_eq!(other, ShieldSpec { budget: 0.25, ..usual });
+        let threshold = Arm::Threshold(Millionths::of(0.125).unwrap()).shield(&settings);
+        assert_eq!(threshold.tau_cap, 0.125);
+    }
+
+    #[test]
+    fn a_fixed_threshold_makes_the_same_promise() {
+        for id in TaskId::ALL {
+            let settings = ShieldSettings::shipped(id).unwrap();
+            let fixed = Arm::Fixed(None).shield(&settings);
+            assert_eq!(fixed.budget, settings.budget);
+            let most = fixed.tau_cap * f64::from(fixed.horizon);
+            assert!((most - settings.budget).abs() < 1e-12, "{id:?}: {most}");
+        }
     }
 
     #[test]
     fn an_arm_forces_no_more_than_it_is() {
+        let number = Millionths::of(0.07).unwrap();
         for id in TaskId::ALL {
             let settings = ShieldSettings::shipped(id).unwrap();
-            let some = [Arm::CpssScaled(70), Arm::FixedScaled(70), Arm::Random, Arm::Constant(1)];
+            let some = [
+                Arm::Cpss(Some(number)),
+                Arm::Priced(Some(number)),
+                Arm::Threshold(number),
+                Arm::Random,
+                Arm::Constant(1),
+            ];
             for arm in Arm::POLICY_ARMS.into_iter().chain(some) {
                 let spec = arm.shield(&settings);
                 assert_eq!(arm.forced(&spec), spec, "{id:?} {arm}");
             }
-            let whole = Arm::Cpss.shield(&settings);
-            for arm in [Arm::Dqn, Arm::Fixed, Arm::BudgetOnly, Arm::ContextOnly] {
+            let whole = Arm::Cpss(None).shield(&settings);
+            for arm in [Arm::Dqn, Arm::Priced(None), Arm::Fixed(None), Arm::BudgetOnly] {
                 assert_ne!(arm.forced(&whole), whole, "{id:?} {arm}");
             }
         }
@@ -333,16 +425,20 @@ mod tests {
 
     #[test]
     fn an_arm_is_read_as_it_is_written() {
+        let number = Millionths::of(0.05).unwrap();
         for arm in Arm::POLICY_ARMS.into_iter().chain([
             Arm::Random,
             Arm::Constant(3),
-            Arm::CpssScaled(50),
-            Arm::FixedScaled(2000),
+            Arm::Cpss(Some(number)),
+            Arm::Priced(Some(number)),
+            Arm::Fixed(Some(number)),
+            Arm::Threshold(number),
         ]) {
             assert_eq!(arm.to_string().parse::<Arm>(), Ok(arm));
         }
-        assert_eq!("cpss*0.05".parse(), Ok(Arm::CpssScaled(50)));
-        assert!("dqn*2".parse::<Arm>().is_err() && "cpss*nan".parse::<Arm>().is_err());
-        assert!("shield".parse::<Arm>().is_err());
+        assert_eq!("cpss:0.05".parse(), Ok(Arm::Cpss(Some(number))));
+        for bad in ["dqn:2", "cpss:nan", "cpss:0", "threshold:1", "fixed:-1", "shield", "cpss*2"] {
+            assert!(bad.parse::<Arm>().is_err(), "{bad}");
+        }
     }
 }

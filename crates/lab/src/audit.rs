@@ -32,6 +32,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::evaluate::Account;
 use crate::terminal::{note, say};
 use crate::trace::{End, Header};
 
@@ -92,6 +93,18 @@ pub struct Report {
     pub spent: f64,
     /// The budget.
     pub budget: f64,
+    /// Whether no more than that was spent.
+    pub budget_kept: bool,
+    /// What was promised of the episode: the chance of an incident is at most this, if the critic is
+    /// conservative. What could not be avoided at the start, what came into view, and the budget; `None` for
+    /// an arm that promises nothing.
+    pub promise: Option<f64>,
+    /// Whether there was an incident.
+    pub incident: bool,
+    /// Where it came from, or why it did not come: start, chosen, surprise and arriving add up to it.
+    pub account: Account,
+    /// The evidence that the critic underestimates risk.
+    pub evidence: f64,
     /// Whether the envelope held at every step.
     pub envelope_held: bool,
     /// The hash that the trace ends in.
@@ -172,7 +185,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
     let header: Header = lines.parse(1)?;
     let episode = Episode::of(&header).map_err(at(1))?;
     let mut steps = Steps::new(&header, episode).map_err(at(1))?;
-    let mut totals = Totals::new(header.risk.gamma);
+    let mut totals = Totals::new();
     let last = lines.count();
     for line in 2..last {
         let step = lines.parse(line)?;
@@ -182,7 +195,8 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
     let end: End = lines.parse(last)?;
     let open = totals.check(&end, header.seed, &steps).map_err(at(last))?;
     let shield = (!steps.episode().has_shipped_shield).then_some("header.shield");
-    let certificate = steps.certificate();
+    let record = &end.record;
+    let certificate = steps.certificate(end.record.failed());
     Ok(Report {
         task: header.task,
         arm: header.arm,
@@ -191,6 +205,11 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         interventions: certificate.counts.replaced + certificate.counts.infeasible,
         spent: certificate.spent,
         budget: certificate.budget,
+        budget_kept: certificate.budget_kept,
+        promise: steps.episode().arm.promises().then(|| record.promise(certificate.budget)),
+        incident: record.failed(),
+        account: Account::of(&[*record]),
+        evidence: record.evidence,
         envelope_held: certificate.envelope_held,
         chain_end: lines.chain_end,
         taken_as_written: TAKEN_AS_WRITTEN.into_iter().chain(shield).chain(open).collect(),

@@ -10,8 +10,11 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Task};
 use cpss_learn::QFunction;
 use cpss_risk::closeness::min_distance;
-use cpss_risk::{Assessment, Blame, LearnedRisk, RiskModel};
-use cpss_shield::{Certificate, Decision, Ledger, Settlement, Shield, Situation};
+use cpss_risk::{Blame, LearnedRisk, RiskModel};
+use cpss_shield::{
+    Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield, ShieldSpec,
+    Situation,
+};
 
 use crate::arm::{Arm, ShieldSettings};
 use crate::branch::{Branch, Brancher, is_off_road, look_ahead, realised_cost};
@@ -54,8 +57,10 @@ pub struct Judged<'a> {
     pub tau_cap: f64,
     /// What an observer saw.
     pub scene: &'a Scene,
-    /// What each action risks.
-    pub assessment: &'a Assessment,
+    /// What each action risks, as recalibrated.
+    pub risks: &'a [f64],
+    /// The least of these: what cannot be avoided.
+    pub unavoidable: f64,
     /// Who is to blame for the risk of a proposal that was refused.
     pub blame: Option<&'a Blame>,
 }
@@ -82,11 +87,16 @@ pub struct Player<'a> {
     policy: Option<Box<dyn QFunction>>,
     risk: RiskModel,
     shield: Shield,
+    rules: RiskRules,
+    /// What is remembered of the critic's surprises; from episode to episode if `remembers`.
+    memory: Memory,
+    remembers: bool,
     scene: Scene,
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
-    brancher: Brancher,
+    raised: Vec<f64>,
+    brancher: Option<Brancher>,
     /// How close each step of the episode came to anything, and the branches with their steps.
     closeness: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
@@ -118,10 +128,20 @@ impl<'a> Player<'a> {
             _ if policy.is_none() => return Err(anyhow!("the arm {arm} needs a policy")),
             _ => {}
         }
+        let card = risk.card();
+        let rules = RiskRules::new(RiskSpec {
+            gamma: card.gamma,
+            resolution: card.resolution,
+            ..RiskSpec::new()
+        })
+        .map_err(|error| anyhow!("the critic's card: {error}"))?;
         Ok(Player {
             regime,
             arm,
             policy,
+            rules,
+            memory: rules.memory(),
+            remembers: false,
             risk: RiskModel::new(task, risk)?,
             shield: Shield::new(arm.shield(settings))
                 .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
@@ -129,11 +149,29 @@ impl<'a> Player<'a> {
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
-            brancher: Brancher::default(),
+            raised: Vec::new(),
+            brancher: Some(Brancher::default()),
             closeness: Vec::new(),
             branches: Vec::new(),
             refusals: Vec::new(),
         })
+    }
+
+    /// The same player with a memory: what surprised it in one episode raises the risks of the next, at this
+    /// rate of the log-odds. Episodes then depend on those before them.
+    ///
+    /// # Errors
+    ///
+    /// A rate that makes no sense.
+    pub fn with_memory(self, rate: f64) -> Result<Player<'a>> {
+        let rules = RiskRules::new(RiskSpec { rate, ..*self.rules.spec() })
+            .map_err(|error| anyhow!("the memory: {error}"))?;
+        Ok(Player { rules, memory: rules.memory(), remembers: true, ..self })
+    }
+
+    /// The same player, who does not ask what refused actions would have led to, which takes its time.
+    pub fn without_branches(self) -> Player<'a> {
+        Player { brancher: None, ..self }
     }
 
     /// Plays the episode of a seed.
@@ -160,7 +198,10 @@ impl<'a> Player<'a> {
         world.observe(&mut self.seen);
         self.scene.observe(&world);
         self.shield.reset();
-        let gamma = self.risk.learned().card().gamma;
+        if !self.remembers {
+            self.memory = self.rules.memory();
+        }
+        let mut account = self.rules.account();
         witness.begin(seed, world.task(), &self.shield, self.risk.learned());
         let tau_cap = self.shield.rules().spec().tau_cap;
         let mut random = random_proposals(seed);
@@ -175,11 +216,14 @@ impl<'a> Player<'a> {
             let proposal = self.propose(record.steps, &mut random)?;
             let assessment = self.risk.assess(&self.scene);
             let density = assessment.density;
-            match record.steps {
-                0 => record.start = assessment.unavoidable,
-                _ => record.arriving += (1.0 - gamma) * assessment.unavoidable,
-            }
-            self.costs.clone_from(&assessment.costs);
+            let recalibration = self.memory.recalibration();
+            self.costs.resize(assessment.risks.len(), 0.0);
+            let unavoidable = self
+                .rules
+                .costs(recalibration, &assessment.risks, &mut self.costs)
+                .map_err(|error| anyhow!("{error}"))?;
+            self.raised.clear();
+            self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
             if self.arm == Arm::Oracle {
                 branch_costs(&world, &drift, &mut self.costs, &mut self.seen);
             }
@@ -196,15 +240,15 @@ impl<'a> Player<'a> {
                 decision: &decision,
                 tau_cap,
                 scene: &self.scene,
-                assessment: self.risk.assessment(),
+                risks: &self.raised,
+                unavoidable,
                 blame: blame.as_ref(),
             });
             // Only where the shield acts; a shadow runs what was proposed.
-            let branch = match &mut self.policy {
-                Some(policy) if decision.executed() != proposal => {
+            let branch = match (&mut self.policy, &mut self.brancher) {
+                (Some(policy), Some(brancher)) if decision.executed() != proposal => {
                     let (moment, step) = ((&world, &drift), record.steps);
-                    let policy = policy.as_mut();
-                    Some(self.brancher.play(moment, proposal, step, policy)?)
+                    Some(brancher.play(moment, proposal, step, policy.as_mut())?)
                 }
                 _ => None,
             };
@@ -212,10 +256,15 @@ impl<'a> Player<'a> {
             self.scene.observe(&world);
             let closeness = realised_cost(&self.scene, &world, &step);
             self.closeness.push(closeness);
+            let by_ledger = refused && is_by_ledger(&decision, self.shield.rules().spec());
+            record.by_ledger += u64::from(by_ledger);
             // What was judged is charged: the avoidable risk of what ran.
-            let cost = decision.cost_executed();
-            let settled = self.shield.settle(decision, cost).map_err(|error| anyhow!("{error}"))?;
-            record.chosen += settled.charge;
+            let ran = self.raised.get(decision.executed()).copied().unwrap_or(f64::NAN);
+            let settled =
+                self.shield.settle_predicted(decision).map_err(|error| anyhow!("{error}"))?;
+            if let Some(surprise) = account.enter(unavoidable, ran, settled.charge) {
+                self.memory.learn(surprise);
+            }
             witness.settled(&Outcome {
                 closeness,
                 settlement: &settled,
@@ -257,11 +306,19 @@ impl<'a> Player<'a> {
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
         let look_ahead = look_ahead(world.task().decision_time);
         record.count(Effects::of(branches, &self.closeness, record.failed(), look_ahead));
-        let certificate = self.shield.certificate();
+        if let Some(surprise) = account.close(record.failed()) {
+            self.memory.learn(surprise);
+        }
+        (record.start, record.chosen) = (account.start(), account.chosen());
+        record.arriving = account.arriving();
+        record.evidence = self.memory.evidence().value();
+        record.recalibration = self.memory.recalibration().shift();
+        let certificate = self.shield.certificate().with_account(account).with_memory(self.memory);
         record.mean_speed /= record.steps as f64;
         record.infeasible = certificate.counts.infeasible;
         record.mispredicted = certificate.counts.mispredicted;
         record.budget_used = certificate.spent / certificate.budget;
+        record.budget_kept = certificate.budget_kept;
         record.envelope_held = certificate.envelope_held;
         witness.end(&self.scene, &record, &certificate);
         Ok(record)
@@ -286,6 +343,15 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
+}
+
+/// Whether a proposal was refused only because of what was spent before: with an unspent ledger it would
+/// have run.
+pub fn is_by_ledger(decision: &Decision, spec: &ShieldSpec) -> bool {
+    let left = u64::from(spec.horizon).saturating_sub(decision.step());
+    let share = spec.pace * spec.budget / (left as f64 + spec.epsilon);
+    let unspent = if left > 0 { share.min(spec.budget) } else { 0.0 };
+    decision.cost_proposed() <= unspent.min(spec.tau_cap) * decision.gain()
 }
 
 /// Proposals of the random arm, from a stream that belongs to nobody else.

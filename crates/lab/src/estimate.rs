@@ -77,12 +77,12 @@ impl<'a> Results<'a> {
 
     /// Every task, regime and arm that was played, in order, without the arms of the frontier.
     pub fn cells(&self) -> Vec<Cell<'a>> {
-        self.distinct_cells(|arm| !arm.contains('*'))
+        self.distinct_cells(|arm| !is_of_frontier(arm))
     }
 
     /// Every task and arm of the frontier, in order.
     pub fn frontier_cells(&self) -> Vec<Cell<'a>> {
-        self.distinct_cells(|arm| arm.contains('*'))
+        self.distinct_cells(is_of_frontier)
     }
 
     fn distinct_cells(&self, wanted: impl Fn(&str) -> bool) -> Vec<Cell<'a>> {
@@ -103,7 +103,13 @@ impl<'a> Results<'a> {
     /// The arms, in order, without those of the frontier.
     pub fn arms(&self) -> Vec<&'a str> {
         let arms = distinct(self.records.iter().map(|record| record.unit.arm.as_str()));
-        arms.into_iter().filter(|arm| !arm.contains('*')).collect()
+        arms.into_iter().filter(|arm| !is_of_frontier(arm)).collect()
+    }
+
+    /// The arms of the frontier, in order.
+    pub fn frontier_arms(&self) -> Vec<&'a str> {
+        let arms = distinct(self.records.iter().map(|record| record.unit.arm.as_str()));
+        arms.into_iter().filter(|arm| is_of_frontier(arm)).collect()
     }
 
     /// Works out every metric of every cell ahead, on all cores.
@@ -142,6 +148,11 @@ impl<'a> Results<'a> {
         lock().push((name, estimates));
         Some(estimates)
     }
+}
+
+/// Whether an arm has a budget or threshold of its own.
+fn is_of_frontier(arm: &str) -> bool {
+    arm.parse().is_ok_and(|arm: Arm| arm.given().is_some())
 }
 
 /// Whether an arm's ledger limits anything. One that is not known is taken to.

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::arm::{Arm, ShieldSettings};
+use crate::arm::{Arm, Millionths, ShieldSettings};
 use crate::episode::{EpisodeRecord, Player};
 use crate::keep::{folder, keep};
 use crate::meter::Meter;
@@ -33,6 +33,8 @@ use crate::view;
 #[command(after_help = "Examples:
   cpss evaluate --env merge-v0 --method cpss
   cpss evaluate --env highway-v0 --regime high --method dqn --policy builtin:2 --episodes 500
+  cpss evaluate --env highway-v0 --budget 0.005          at most one crash in 200 more than cannot be avoided
+  cpss evaluate --env highway-v0 --method fixed --budget 0.005        the constant threshold that promises so
   cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json
   cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces
   cpss evaluate --env intersection-v0 --policy mine.onnx --config '{}'    sees highway-env's default")]
@@ -43,8 +45,9 @@ pub struct Options {
     /// Drift: stationary, mild, average, high, or a .toml file
     #[arg(long, default_value = "stationary")]
     pub regime: String,
-    /// Method: dqn, cpss, fixed, budget-only, context-only, oracle, random or constant:K; cpss*F
-    /// and fixed*F for F times the budget or threshold
+    /// Method: dqn, cpss, priced, fixed (the constant threshold that makes the same promise), budget-only,
+    /// context-only, oracle, random or constant:K; cpss:B, priced:B and fixed:B have a budget of their own,
+    /// threshold:X any constant threshold
     #[arg(long, default_value = "cpss")]
     pub method: Arm,
     /// Policy: builtin:K, FILE.safetensors or FILE.onnx
@@ -69,6 +72,18 @@ pub struct Options {
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
     pub shield: Option<PathBuf>,
+    /// Budget: how likely an incident may be in an episode beyond what cannot be avoided
+    #[arg(long, value_name = "B", value_parser = probability)]
+    pub budget: Option<f64>,
+    /// Pace: how many decisions' shares of the budget left one decision may spend, at least 1
+    #[arg(long, value_name = "K")]
+    pub pace: Option<f64>,
+    /// With --method fixed: any constant threshold instead of the budget's share of a decision
+    #[arg(long, value_name = "X", value_parser = probability, conflicts_with = "budget")]
+    pub threshold: Option<f64>,
+    /// Evidence and recalibration go on from episode to episode, which are played in a row
+    #[arg(long, conflicts_with = "trace")]
+    pub memory: bool,
     /// Write a trace of every episode into this folder
     #[arg(long, value_name = "DIR")]
     pub trace: Option<PathBuf>,
@@ -121,8 +136,19 @@ pub struct Summary {
     pub envelope_violations: u64,
     /// Decisions per second, on all threads together.
     pub steps_per_second: f64,
+    /// What was promised: the incident rate is at most this, if the critic is conservative. What could not be
+    /// avoided, and the budget; `None` for an arm that promises nothing.
+    pub promise: Option<f64>,
+    /// Episodes in which more than the budget was spent.
+    pub budget_violations: u64,
+    /// Share of interventions that happened only because of what had been spent before; `None` of none.
+    pub ledger_share: Option<f64>,
     /// Where the incidents come from, on average per episode; the four add up to their rate.
     pub account: Account,
+    /// The evidence that the critic underestimates risk: the largest, at the end of any episode.
+    pub evidence: f64,
+    /// The shift of its log-odds that its surprises have led to, after the last episode.
+    pub recalibration: f64,
 }
 
 /// An incident rate in four parts.
@@ -148,13 +174,18 @@ pub fn run(options: &Options) -> Result<()> {
     let policy = (!options.method.is_floor()).then_some(&options.policy);
     let config = view::config_for(policy, options.env, options.config.as_ref())?;
     let regime = Regime::new(spec, options.env, &config)?;
-    let settings = match &options.shield {
+    let mut settings = match &options.shield {
         None => ShieldSettings::shipped(options.env)?,
-        Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the shield {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("the shield {}", path.display()))?
+        Some(path) => ShieldSettings::read(path)?,
+    };
+    settings.budget = options.budget.unwrap_or(settings.budget);
+    settings.pace = options.pace.unwrap_or(settings.pace);
+    let arm = match (options.method, options.threshold) {
+        (arm, None) => arm,
+        (Arm::Fixed(None), Some(threshold)) => {
+            Millionths::of(threshold).map(Arm::Threshold).context("--threshold is too small")?
         }
+        (arm, Some(_)) => anyhow::bail!("--threshold goes with --method fixed, not with {arm}"),
     };
     if let Some(place) = &options.trace {
         folder(place)?;
@@ -164,21 +195,36 @@ pub fn run(options: &Options) -> Result<()> {
     let contest = Contest {
         regime: &regime,
         regime_name: &options.regime,
-        arm: options.method,
+        arm,
         settings: &settings,
         risk: options.risk.load(options.env)?,
         policy: &options.policy,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
-    let played = contest.play_all(&seeds, options.trace.as_deref(), &|| meter.advance())?;
+    let played = match options.memory {
+        true => contest.play_in_a_row(&seeds, &|| meter.advance())?,
+        false => contest.play_all(&seeds, options.trace.as_deref(), &|| meter.advance())?,
+    };
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
-    summary.budget_used = summary.budget_used.filter(|_| options.method.binds_ledger());
+    summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
+    summary.promise = arm.promises().then(|| {
+        let budget = arm.given().unwrap_or(settings.budget);
+        mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
+    });
     if options.json {
         say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {
         print_for_people(options, &summary)
     }
+}
+
+/// Reads a number above 0 and below 1.
+fn probability(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "give a number above 0 and below 1".to_owned())?;
+    Millionths::of(number).map(|_| number).ok_or_else(|| {
+        "give a number from 0.000001 to 0.999999: the probability of an incident".to_owned()
+    })
 }
 
 /// One cell of the comparison with one policy: all that an episode depends on besides its seed.
@@ -266,6 +312,22 @@ impl Contest<'_> {
         Ok(all)
     }
 
+    /// Plays the episodes of some seeds in a row, with a memory of what surprised the critic; `played` is
+    /// called after each.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used.
+    pub fn play_in_a_row(&self, seeds: &[u64], played: &(dyn Fn() + Sync)) -> Result<Played> {
+        let mut player = self.player()?.with_memory(self.settings.recalibration)?;
+        let mut episodes = Vec::new();
+        for seed in seeds {
+            episodes.push(player.play(*seed)?);
+            played();
+        }
+        Ok(Played { episodes, refusals: player.refusals().to_vec() })
+    }
+
     /// Plays one episode before a writer.
     ///
     /// # Errors
@@ -323,6 +385,7 @@ impl Summary {
         let failures = count(|record| record.crashed || record.off_road);
         let share = |number: u64| number as f64 / episodes.max(1) as f64;
         let replaced_steps = total(EpisodeRecord::replaced);
+        let interventions = total(|record| record.interventions);
         let of_replaced = |number: fn(&EpisodeRecord) -> u64| {
             (replaced_steps > 0).then(|| total(number) as f64 / replaced_steps as f64)
         };
@@ -336,7 +399,7 @@ impl Summary {
             return_mean: average(|record| record.episode_return),
             mean_speed: average(|record| record.mean_speed),
             success_rate: share(count(|record| record.success)),
-            intervention_rate: total(|record| record.interventions) as f64 / steps,
+            intervention_rate: interventions as f64 / steps,
             replaced_steps,
             avoided_share: of_replaced(|record| record.avoided),
             unavoided_share: of_replaced(|record| record.unavoided),
@@ -347,12 +410,28 @@ impl Summary {
             budget_used: Some(average(|record| record.budget_used)),
             envelope_violations: count(|record| !record.envelope_held),
             steps_per_second: total(|record| record.steps) as f64 / seconds.max(1e-9),
-            account: Account {
-                start: average(|record| record.start),
-                chosen: average(|record| record.chosen),
-                surprise: average(EpisodeRecord::surprise),
-                arriving: average(|record| record.arriving),
-            },
+            promise: None,
+            budget_violations: count(|record| !record.budget_kept),
+            ledger_share: (interventions > 0)
+                .then(|| total(|record| record.by_ledger) as f64 / interventions as f64),
+            account: Account::of(records),
+            evidence: records.iter().map(|record| record.evidence).fold(0.0, f64::max),
+            recalibration: records.last().map_or(0.0, |record| record.recalibration),
+        }
+    }
+}
+
+impl Account {
+    /// The mean over some episodes.
+    pub fn of(records: &[EpisodeRecord]) -> Account {
+        let average = |number: fn(&EpisodeRecord) -> f64| {
+            mean(&records.iter().map(number).collect::<Vec<_>>())
+        };
+        Account {
+            start: average(|record| record.start),
+            chosen: average(|record| record.chosen),
+            surprise: average(EpisodeRecord::surprise),
+            arriving: average(|record| record.arriving),
         }
     }
 }
@@ -389,13 +468,16 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         ("  crash not avoided", or_dash(summary.unavoided_share)),
         ("  closer call avoided", or_dash(summary.closer_share)),
         ("  false alarm", or_dash(summary.false_alarm_share)),
-        ("infeasible steps", percent(summary.infeasible_rate)),
-        ("mispredicted steps", percent(summary.misprediction_rate)),
-        ("unavoidable at the start", format!("{:.5}", summary.account.start)),
-        ("chosen risk", format!("{:.5}", summary.account.chosen)),
-        ("arriving risk", format!("{:.5}", summary.account.arriving)),
-        ("surprise", format!("{:+.5}", summary.account.surprise)),
+        ("  only for what was spent", or_dash(summary.ledger_share)),
+        ("promised: at most", or_dash(summary.promise)),
+        ("  unavoidable at the start", format!("{:.5}", summary.account.start)),
+        ("  chosen risk", format!("{:.5}", summary.account.chosen)),
+        ("  arriving risk", format!("{:.5}", summary.account.arriving)),
+        ("  surprise", format!("{:+.5}", summary.account.surprise)),
         ("budget used", or_dash(summary.budget_used)),
+        ("budget overspent", format!("{} episodes", summary.budget_violations)),
+        ("evidence", format!("{:.2}", summary.evidence)),
+        ("recalibration", format!("{:.2}", summary.recalibration)),
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
     ] {

@@ -1,6 +1,6 @@
 //! How do the results look?
 //!
-//! Five figures, each as SVG and PNG: the paper's three (`collisions`, `diagnostics`), a frontier of
+//! Each as SVG and PNG: what was promised and measured (`promise`), the paper's three (`collisions`, `diagnostics`), a frontier of
 //! budgets (`frontier`), and one episode's account over time (`episode`). They read records and
 //! traces and nothing else. Start at [`write_all`]; [`chart`] lays a panel out, [`canvas`] draws it.
 
@@ -20,6 +20,7 @@ mod diagnostics;
 mod episode;
 mod frontier;
 mod looks;
+mod promise;
 
 use canvas::Canvas;
 
@@ -50,7 +51,8 @@ pub fn write_all(
         ("collision_by_task".to_owned(), collisions::by_task(results)),
         ("diagnostics".to_owned(), diagnostics::three(results)),
     ];
-    if !plan.frontier.is_empty() {
+    if !plan.budgets.is_empty() {
+        figures.insert(0, ("promise".to_owned(), promise::kept(results)));
         figures.push(("budget_frontier".to_owned(), frontier::by_budget(results, plan)));
     }
     for task in results.tasks() {

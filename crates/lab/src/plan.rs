@@ -55,11 +55,11 @@ pub struct Plan {
     pub episodes: u64,
     /// The same for the oracle, which takes its time.
     pub oracle_episodes: u64,
-    /// Budgets of `cpss` and thresholds of `fixed` that the frontier tries, as multiples.
-    pub frontier: Vec<f64>,
-    /// The regime that it tries them under.
-    pub frontier_regime: String,
-    /// Episodes of each policy at each of its points.
+    /// The frontier: budgets that `cpss`, `priced` and `fixed` are also tried with, under every regime,
+    pub budgets: Vec<f64>,
+    /// and constant thresholds, which promise nothing; the best of them is known in hindsight alone.
+    pub thresholds: Vec<f64>,
+    /// Episodes of each policy at each point of the frontier.
     pub frontier_episodes: u64,
     /// Seed of the first episode of the first policy under the first regime; the others' blocks follow.
     pub first_seed: u64,
@@ -76,8 +76,8 @@ impl Default for Plan {
             own: BTreeMap::new(),
             episodes: 100,
             oracle_episodes: 5,
-            frontier: vec![0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0],
-            frontier_regime: "high".to_owned(),
+            budgets: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+            thresholds: vec![0.001, 0.003, 0.01, 0.03, 0.1],
             frontier_episodes: 20,
             first_seed: FIRST_REPORTING_SEED,
         }
@@ -181,13 +181,22 @@ impl Plan {
             }
         }
         for task in &self.tasks {
-            for scale in &self.frontier {
-                for arm in ["cpss", "fixed"].map(|arm| format!("{arm}*{scale}")) {
-                    self.push_units(&mut units, task, &self.frontier_regime, &arm);
+            for regime in &self.regimes {
+                for arm in self.frontier() {
+                    self.push_units(&mut units, task, regime, &arm);
                 }
             }
         }
         units
+    }
+
+    /// The arms of the frontier.
+    pub(crate) fn frontier(&self) -> Vec<String> {
+        let budgets = self
+            .budgets
+            .iter()
+            .flat_map(|budget| ["cpss", "priced", "fixed"].map(|arm| format!("{arm}:{budget}")));
+        budgets.chain(self.thresholds.iter().map(|tau| format!("threshold:{tau}"))).collect()
     }
 
     fn push_units(&self, units: &mut Vec<Unit>, task: &str, regime: &str, arm: &str) {
@@ -195,7 +204,7 @@ impl Plan {
         let is_floor = parsed.is_some_and(Arm::is_floor);
         let episodes = match parsed {
             Some(Arm::Oracle) => self.oracle_episodes,
-            Some(Arm::CpssScaled(_) | Arm::FixedScaled(_)) => self.frontier_episodes,
+            Some(arm) if arm.given().is_some() => self.frontier_episodes,
             _ => self.episodes,
         };
         let policies =
@@ -321,7 +330,7 @@ mod tests {
         assert_eq!(count("merge-v0", "constant:4"), 4);
         assert_eq!(count("intersection-v0", "constant:2"), 4);
         assert_eq!(count("intersection-v0", "constant:3"), 0);
-        assert_eq!(count("racetrack-v0", "cpss*0.02"), SHIPPED_SEEDS);
+        assert_eq!(count("racetrack-v0", "cpss:0.02"), 4 * SHIPPED_SEEDS);
         let mut names: Vec<String> = units.iter().map(Unit::name).collect();
         names.sort();
         names.dedup();

@@ -48,12 +48,16 @@ pub struct EpisodeRecord {
     pub closer: u64,
     /// Replaced actions that would have led to nothing worse.
     pub false_alarms: u64,
+    /// Interventions that happened only because of what had been spent before.
+    pub by_ledger: u64,
     /// Steps on which no action was admissible.
     pub infeasible: u64,
     /// Steps on which the executed action was predicted admissible and cost more.
     pub mispredicted: u64,
     /// Share of the budget that was spent.
     pub budget_used: f64,
+    /// Whether no more than the budget was spent.
+    pub budget_kept: bool,
     /// Whether the envelope held at every step.
     pub envelope_held: bool,
     /// The account: the risk at the start that could not be avoided,
@@ -63,6 +67,10 @@ pub struct EpisodeRecord {
     /// and the risk that came into view where the look-ahead is limited. What is left of an incident, or
     /// missing for one, is [`EpisodeRecord::surprise`].
     pub arriving: f64,
+    /// The evidence, at the end, that the critic underestimates risk.
+    pub evidence: f64,
+    /// The shift of its log-odds that its surprises have led to.
+    pub recalibration: f64,
 }
 
 impl EpisodeRecord {
@@ -75,6 +83,12 @@ impl EpisodeRecord {
     /// incident, and to 0 if there was none.
     pub fn surprise(&self) -> f64 {
         f64::from(u8::from(self.failed())) - self.start - self.chosen - self.arriving
+    }
+
+    /// What a budget promises of the episode: the chance of an incident is at most this, if the critic is
+    /// conservative.
+    pub fn promise(&self, budget: f64) -> f64 {
+        self.start + self.arriving + budget
     }
 
     /// Steps on which another action ran than the proposed one, and the proposed one was tried in a

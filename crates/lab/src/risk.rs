@@ -3,6 +3,8 @@
 //! | file | question |
 //! |---|---|
 //! | [`collect`] | what is seen of the world, and how is it driven meanwhile? |
+//! | [`driver`] | who drives meanwhile? |
+//! | [`measure`] | what comes of shielded episodes, and of single actions? |
 //! | [`learn`] | how do rounds of data and learning make a critic? (`cpss risk learn`) |
 //! | [`calibrate`] | do its risks agree with what happens? |
 //! | [`recalibrate`] | how is a critic made to fit another traffic? (`cpss risk calibrate`) |
@@ -11,8 +13,10 @@
 
 pub mod calibrate;
 pub mod collect;
+mod driver;
 mod journal;
 pub mod learn;
+pub mod measure;
 pub mod recalibrate;
 pub mod score;
 pub mod shipped;
@@ -36,9 +40,17 @@ pub fn look_ahead(id: TaskId) -> f64 {
     if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
 }
 
+/// The avoidable risk that is let through while a critic is measured and calibrated.
+pub const USUAL_THRESHOLD: f64 = 0.003;
+
+/// Decisions in a long episode of a task.
+fn longest_episode(task: &cpss_highway::Task) -> usize {
+    (typical_duration(task.id) / task.decision_time).round() as usize
+}
+
 /// As many episodes as were asked for, but no more than take this many decisions: long episodes say more.
 fn enough(id: TaskId, episodes: u64) -> u64 {
-    const DECISIONS: f64 = 400_000.0;
+    const DECISIONS: f64 = 800_000.0;
     let task = crate::policy::policy_task(id);
     episodes.min((DECISIONS * task.decision_time / typical_duration(id)) as u64).max(1)
 }

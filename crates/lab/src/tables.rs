@@ -1,6 +1,6 @@
 //! Which tables are made of the records?
 //!
-//! The paper's five with the paper's value beside ours, then what the paper does not show: return,
+//! First what was promised and what happened. The paper's five with the paper's value beside ours, then what the paper does not show: return,
 //! speed, success, what the shield did and what it was good for, the bound of Theorem 3, the frontier, and every cell. Each is a
 //! [`Table`], written as Markdown (`tables.md`), LaTeX (`tables.tex`) and CSV (`tables/`). Start at
 //! [`write_all`].
@@ -15,8 +15,12 @@ use crate::paper;
 use crate::table::{Entry, Table};
 
 mod beyond;
+mod promise;
 
-use beyond::{beyond, every_cell, frontier, theorem_three, violations, what_if};
+pub(crate) use promise::promised;
+
+use beyond::{beyond, every_cell, frontier, theorem_three, what_if};
+use promise::{promise, promise_by_budget};
 
 /// What every interval in a table means.
 const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % interval]. Intervals \
@@ -35,6 +39,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
     let place = out.join("tables");
     folder(&place)?;
     let mut tables = vec![collision_summary(results), price(results)];
+    tables.push(promise(results));
     tables.extend([
         by_regime(
             results,
@@ -59,6 +64,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
     tables.extend([what_if(results), beyond(results), theorem_three(results)]);
     let latex: String = tables.iter().map(|table| table.latex() + "\n").collect();
     // Two more that are too long for a page.
+    tables.push(promise_by_budget(results));
     tables.push(frontier(results));
     tables.push(every_cell(results));
     tables.retain(|table| !table.rows.is_empty());
@@ -138,8 +144,6 @@ fn price(results: &Results<'_>) -> Table {
             found(task, "dqn", "success_rate"),
             found(task, "cpss", "success_rate"),
             found(task, "cpss", "intervention_rate"),
-            found(task, "cpss", "infeasible_rate"),
-            Entry::Number(violations(results, Cell { task, regime: None, arm: "cpss" }) as f64, 0),
         ]
     };
     Table {
@@ -154,8 +158,6 @@ fn price(results: &Results<'_>) -> Table {
             "success, DQN",
             "success, CPSS",
             "interventions",
-            "infeasible steps",
-            "envelope violations",
         ]),
         rows: results.tasks().into_iter().map(row).collect(),
         note: INTERVALS.to_owned(),

@@ -6,7 +6,7 @@
 //! scene at every decision, so that a person can watch.
 //!
 //! ```text
-//! {"cpss_trace":3,"task":"merge-v0",...,"h":"5d1c..."}
+//! {"cpss_trace":4,"task":"merge-v0",...,"h":"5d1c..."}
 //! {"t":0,"proposal":1,"risks":[0.01,0.32],"costs":[0.0,0.31],...,"h":"90ab..."}
 //! {"t":1,...}
 //! {"end":2,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
@@ -24,7 +24,7 @@
 
 use cpss_highway::Scene;
 use cpss_highway::scene::Body;
-use cpss_shield::{Certificate, Decision, GainSpec, Mode, Settlement, ShieldSpec, Verdict};
+use cpss_shield::{Certificate, Charge, Decision, GainSpec, Mode, Settlement, ShieldSpec, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::record::EpisodeRecord;
@@ -40,7 +40,7 @@ pub use road::Road;
 pub use writer::{Cell, TraceWriter};
 
 /// The version of the format.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The first line: which episode, under which rules, on which road.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -104,6 +104,12 @@ pub struct Rules {
     pub epsilon: f64,
     /// The most that a decision may cost.
     pub tau_cap: f64,
+    /// How many decisions' shares of the budget left one decision may spend.
+    pub pace: f64,
+    /// The weight of risk against preferences; 0 without a price.
+    pub price: f64,
+    /// Which cost is charged.
+    pub charge: ChargeName,
     /// The gain.
     pub gain: Gain,
     /// Weight of the newest density.
@@ -114,6 +120,16 @@ pub struct Rules {
     pub shadow: bool,
     /// The action for when no cost is usable.
     pub last_resort: usize,
+}
+
+/// Which cost is charged, by its name.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChargeName {
+    /// What was observed.
+    Observed,
+    /// What was judged.
+    Predicted,
 }
 
 /// A [`GainSpec`].
@@ -232,6 +248,8 @@ pub struct CertificateLine {
     pub steps: u64,
     /// Cost spent.
     pub spent: Exact,
+    /// Whether that is within the budget.
+    pub budget_kept: bool,
     /// Cost above the thresholds.
     pub excess: Exact,
     /// The envelope at the last step.
@@ -242,12 +260,20 @@ pub struct CertificateLine {
     pub admitted: u64,
     /// Proposals replaced.
     pub replaced: u64,
+    /// Of these, admissible ones that were passed over for their price.
+    pub priced: u64,
     /// Steps without an admissible action.
     pub infeasible: u64,
     /// Steps predicted admissible that cost more.
     pub mispredicted: u64,
     /// Unusable costs, densities and observations.
     pub unusable: [u64; 3],
+    /// The account of risk: start, chosen, surprise, arriving. Their sum is 1 after an incident, and else 0.
+    pub account: [Exact; 4],
+    /// The evidence that the critic underestimates risk.
+    pub evidence: Exact,
+    /// The shift of its log-odds that its surprises have led to.
+    pub recalibration: Exact,
 }
 
 impl Rules {
@@ -258,6 +284,12 @@ impl Rules {
             horizon: self.horizon,
             epsilon: self.epsilon,
             tau_cap: self.tau_cap,
+            pace: self.pace,
+            price: self.price,
+            charge: match self.charge {
+                ChargeName::Observed => Charge::Observed,
+                ChargeName::Predicted => Charge::Predicted,
+            },
             gain: match self.gain {
                 Gain::Constant {} => GainSpec::Constant,
                 Gain::Exponential { k_density, k_change, floor } => {
@@ -283,6 +315,12 @@ impl From<&ShieldSpec> for Rules {
             horizon: spec.horizon,
             epsilon: spec.epsilon,
             tau_cap: spec.tau_cap,
+            pace: spec.pace,
+            price: spec.price,
+            charge: match spec.charge {
+                Charge::Observed => ChargeName::Observed,
+                Charge::Predicted => ChargeName::Predicted,
+            },
             gain: match spec.gain {
                 GainSpec::Constant => Gain::Constant {},
                 GainSpec::Exponential { k_density, k_change, floor } => {
@@ -321,14 +359,20 @@ impl LedgerLine {
 impl From<&Certificate> for CertificateLine {
     fn from(certificate: &Certificate) -> CertificateLine {
         let counts = &certificate.counts;
+        let parts = |account: cpss_shield::Account| {
+            [account.start(), account.chosen(), account.surprise(), account.arriving()]
+        };
+        let memory = certificate.memory.as_ref();
         CertificateLine {
             steps: certificate.steps,
             spent: Exact(certificate.spent),
+            budget_kept: certificate.budget_kept,
             excess: Exact(certificate.excess),
             envelope: Exact(certificate.envelope),
             envelope_held: certificate.envelope_held,
             admitted: counts.admitted,
             replaced: counts.replaced,
+            priced: counts.priced,
             infeasible: counts.infeasible,
             mispredicted: counts.mispredicted,
             unusable: [
@@ -336,6 +380,9 @@ impl From<&Certificate> for CertificateLine {
                 counts.unusable_contexts,
                 counts.unusable_observations,
             ],
+            account: certificate.account.map_or([f64::NAN; 4], parts).map(Exact),
+            evidence: Exact(memory.map_or(f64::NAN, |memory| memory.evidence().value())),
+            recalibration: Exact(memory.map_or(f64::NAN, |memory| memory.recalibration().shift())),
         }
     }
 }

@@ -6,7 +6,7 @@
 mod traces;
 
 use assert_cmd::Command;
-use cpss::arm::Arm;
+use cpss::arm::{Arm, Millionths};
 use cpss::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
 use cpss::trace::{End, Exact, Gain, Header, Step};
 use cpss_highway::TaskId;
@@ -17,11 +17,11 @@ fn every_arm_of_every_task_is_derived_again() {
     for task in TASKS {
         for arm in [
             Arm::Dqn,
-            Arm::Cpss,
-            Arm::Fixed,
+            Arm::Cpss(None),
+            Arm::Fixed(None),
             Arm::BudgetOnly,
             Arm::ContextOnly,
-            Arm::CpssScaled(50),
+            Arm::Cpss(Millionths::of(0.0025)),
             Arm::Random,
             Arm::Constant(0),
             Arm::Oracle,
@@ -43,7 +43,7 @@ fn every_arm_of_every_task_is_derived_again() {
 
 #[test]
 fn the_same_episode_is_the_same_trace_and_another_seed_another() {
-    let trace = |seed| trace_of(TaskId::IntersectionV0, Arm::Cpss, seed);
+    let trace = |seed| trace_of(TaskId::IntersectionV0, Arm::Cpss(None), seed);
     assert_eq!(trace(1_000_002), trace(1_000_002));
     assert_ne!(trace(1_000_002), trace(1_000_003));
 }
@@ -116,7 +116,9 @@ fn costs_follow_from_risks() {
 fn the_account_of_an_episode_comes_to_its_incident() {
     let mut incidents = [0, 0];
     for task in TASKS {
-        for (arm, seed) in [(Arm::Cpss, 1), (Arm::Dqn, 1), (Arm::Random, 2), (Arm::Fixed, 3)] {
+        for (arm, seed) in
+            [(Arm::Cpss(None), 1), (Arm::Dqn, 1), (Arm::Random, 2), (Arm::Fixed(None), 3)]
+        {
             let Parts { header, steps, end } = Parts::of(&trace_of(task, arm, 1_000_000 + seed));
             let record = end.record;
             let incident = f64::from(u8::from(record.failed()));

@@ -15,7 +15,8 @@ regimes = ["stationary", "high"]
 arms = ["dqn", "cpss"]
 policies = [0, 1]
 episodes = 6
-frontier = [0.5]
+budgets = [0.01]
+thresholds = []
 frontier_episodes = 1
 first_seed = 1000000
 "#;

@@ -72,7 +72,7 @@ fn a_critic_of_one_s_own_serves_every_command() {
         ["risk", "score", "--env", "merge-v0", "--episodes", "20", "--json", "--risk", mine];
     let score: serde_json::Value = serde_json::from_slice(&done(cpss(&score)).stdout).unwrap();
     assert_eq!(score["card"]["learning"]["rounds"], 2);
-    assert_eq!(score["frontier"].as_array().unwrap().len(), 4);
+    assert_eq!(score["frontier"].as_array().unwrap().len(), 6);
     assert_eq!(score["hash"].as_str().unwrap().len(), 64);
     // Of another task, whether or not its actions have the same names.
     for other in ["racetrack-v0", "highway-v0"] {

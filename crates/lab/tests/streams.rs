@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 const PLAN: &str = "tasks = [\"merge-v0\"]\nregimes = [\"stationary\"]\narms = [\"dqn\", \"cpss\"]\n\
-                    policies = [0]\nepisodes = 2\nfrontier = []\n";
+                    policies = [0]\nepisodes = 2\nbudgets = []\nthresholds = []\n";
 
 /// A folder with a plan, settings for small training runs and a trace.
 fn folder() -> tempfile::TempDir {

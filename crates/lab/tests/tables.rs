@@ -90,7 +90,7 @@ fn the_tables_of_known_records_read_as_they_should() {
 fn a_tiny_plan_makes_everything_and_splices_its_summary() {
     let folder = tempfile::tempdir().unwrap();
     let plan = "tasks = [\"merge-v0\"]\nregimes = [\"high\"]\narms = [\"dqn\", \"cpss\", \
-                \"constants\"]\npolicies = [0]\nepisodes = 12\nfrontier = [0.5, 1]\n\
+                \"constants\"]\npolicies = [0]\nepisodes = 12\nbudgets = [0.01, 0.1]\nthresholds = [0.01]\n\
                 frontier_episodes = 2\nfirst_seed = 1000000\n";
     fs::write(folder.path().join("plan.toml"), plan).unwrap();
     fs::write(folder.path().join("doc.md"), "no markers\n").unwrap();

@@ -8,7 +8,7 @@ mod traces;
 
 use cpss::arm::{Arm, FallbackName};
 use cpss::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
-use cpss::trace::{Gain, RiskLine, Rules};
+use cpss::trace::{ChargeName, Gain, RiskLine, Rules};
 use cpss_highway::TaskId;
 use cpss_highway::random::Generator;
 use rayon::prelude::*;
@@ -143,7 +143,7 @@ fn damaged_bytes_are_found() {
 fn forged_lines_are_found_or_harmless() {
     let whole = lines(&merge_trace());
     let original = Parts::of(&joined(&whole));
-    let others = lines(&trace_of(TaskId::MergeV0, Arm::Cpss, 1_000_009));
+    let others = lines(&trace_of(TaskId::MergeV0, Arm::Cpss(None), 1_000_009));
     let passed: usize = (0..5_000_u64)
         .into_par_iter()
         .map(|round| {
@@ -223,6 +223,9 @@ const SOME_RULES: Rules = Rules {
     budget: 1.0,
     horizon: 1,
     epsilon: 1.0,
+    pace: 1.0,
+    price: 0.0,
+    charge: ChargeName::Predicted,
     tau_cap: 0.5,
     gain: Gain::Constant {},
     smoothing: 1.0,

@@ -89,7 +89,8 @@ regimes = ["stationary"]
 arms = ["dqn", "cpss"]
 policies = [0, 1]
 episodes = 2
-frontier = []
+budgets = []
+thresholds = []
 [own.intersection-v0]
 files = ["a.safetensors", "b.safetensors"]
 "#;

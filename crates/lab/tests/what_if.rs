@@ -62,7 +62,7 @@ fn the_real_episode_does_not_notice() {
 fn only_replaced_actions_are_branched_and_all_of_them_are_counted() {
     let mut replaced = 0;
     for task in TASKS {
-        for arm in [Arm::Cpss, Arm::Fixed, Arm::Dqn, Arm::Random] {
+        for arm in [Arm::Cpss(None), Arm::Fixed(None), Arm::Dqn, Arm::Random] {
             let Parts { steps, end, .. } = Parts::of(&trace_of(task, arm, 1_000_001));
             for step in &steps {
                 assert_eq!(step.what_if.is_some(), step.ran != step.proposal);
@@ -86,13 +86,13 @@ fn the_same_episode_has_the_same_branches() {
     let policy = PolicySource::Builtin(0);
     let drives = Some(policy.load(regime.task()).unwrap());
     let risk = Arc::new(critic(regime.task()));
-    let mut player = Player::new(&regime, Arm::Cpss, &settings, drives, risk).unwrap();
+    let mut player = Player::new(&regime, Arm::Cpss(None), &settings, drives, risk).unwrap();
     player.play(seed + 1).unwrap();
-    let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss, policy: policy.to_string() };
+    let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss(None), policy: policy.to_string() };
     let mut writer = TraceWriter::new(cell);
     player.play_before(&mut writer, seed).unwrap();
     assert_eq!(writer.text(), trace);
-    assert_ne!(trace_of(task, Arm::Cpss, seed + 1), trace);
+    assert_ne!(trace_of(task, Arm::Cpss(None), seed + 1), trace);
 }
 
 /// One trace for each effect, by hand: the branch is made to show it, and only the count that follows from
@@ -101,7 +101,7 @@ fn the_same_episode_has_the_same_branches() {
 fn each_effect_is_derived_from_the_trace() {
     let calm = first_replaced_well();
     // A shield that knows nothing of risk does not help.
-    let blind = |seed| Parts::of(&trace_of(TaskId::HighwayV0, Arm::Fixed, seed));
+    let blind = |seed| Parts::of(&trace_of(TaskId::HighwayV0, Arm::Fixed(None), seed));
     let failing = (1_000_000..1_000_100)
         .map(blind)
         .find(|parts| parts.end.record.crashed && last_branch(parts).is_some())

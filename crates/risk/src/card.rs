@@ -60,7 +60,7 @@ pub struct Learning {
 }
 
 /// How a critic was calibrated: on shielded episodes that it has not learned from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The regimes it was calibrated in.
     pub regimes: Vec<String>,
@@ -68,8 +68,9 @@ pub struct Calibration {
     pub episodes: u64,
     /// The first of their seeds.
     pub first_seed: u64,
-    /// The avoidable risk that was let through on each decision.
-    pub threshold: f64,
+    /// The budgets of the shield that it was calibrated under.
+    #[serde(default)]
+    pub budgets: Vec<f64>,
     /// What is added to the log-odds of every risk.
     pub shift: f64,
     /// Share of episodes with an incident.

@@ -45,7 +45,7 @@ fn risk_for(actions: Vec<ActionKey>) -> Arc<LearnedRisk> {
             regimes: vec![],
             episodes: 0,
             first_seed: 0,
-            threshold: 0.0,
+            budgets: Vec::new(),
             shift: 4.0,
             incidents: 0.0,
             start: 0.0,

@@ -6,14 +6,14 @@
 
 use std::fmt;
 
-use cpss_risk::model::avoidable;
-use cpss_shield::{Certificate, Shield, Situation};
+use cpss_shield::{Account, Certificate, Memory, RiskRules, RiskSpec, Shield, Situation};
 
 use super::ending::Ending;
 use super::finding::{Problem, same};
 use super::header::Episode;
 use crate::arm::Arm;
 use crate::branch::look_ahead;
+use crate::episode::is_by_ledger;
 use crate::trace::{Exact, Header, LedgerLine, Pose, Step, Tau, verdict_words};
 use crate::what_if::WhatIf;
 
@@ -21,8 +21,11 @@ use crate::what_if::WhatIf;
 pub(super) struct Steps {
     episode: Episode,
     shield: Shield,
+    rules: RiskRules,
+    account: Account,
+    memory: Memory,
+    by_ledger: u64,
     tau_cap: f64,
-    resolution: f64,
     look_ahead: u64,
     time: f64,
 }
@@ -36,9 +39,26 @@ impl Steps {
     pub(super) fn new(header: &Header, episode: Episode) -> Result<Steps, Problem> {
         let shield = Shield::new(header.shield.spec()).map_err(|error| refused(&error))?;
         let look_ahead = look_ahead(episode.task.decision_time);
-        let resolution = header.risk.resolution;
         let tau_cap = header.shield.tau_cap;
-        Ok(Steps { episode, shield, tau_cap, resolution, look_ahead, time: 0.0 })
+        let spec = RiskSpec {
+            gamma: header.risk.gamma,
+            resolution: header.risk.resolution,
+            ..RiskSpec::new()
+        };
+        let rules = RiskRules::new(spec).map_err(|error| refused(&error))?;
+        let (account, memory) = (rules.account(), rules.memory());
+        let by_ledger = 0;
+        Ok(Steps {
+            episode,
+            shield,
+            rules,
+            account,
+            memory,
+            by_ledger,
+            tau_cap,
+            look_ahead,
+            time: 0.0,
+        })
     }
 
     /// Judges and settles a decision again.
@@ -79,10 +99,14 @@ impl Steps {
         same("allowed", step.allowed, decision.allowed())?;
         same("ran", step.ran, decision.executed())?;
         self.check_branch(step)?;
-        let settled = self
-            .shield
-            .settle(decision, decision.cost_executed())
-            .map_err(|error| refused(&error))?;
+        let spec = self.shield.rules().spec();
+        let refused_now = decision.verdict().intervenes();
+        self.by_ledger += u64::from(refused_now && is_by_ledger(&decision, spec));
+        let settled = self.shield.settle_predicted(decision).map_err(|error| refused(&error))?;
+        let ran = step.risks.get(decision.executed()).map_or(f64::NAN, |risk| risk.0);
+        if let Some(surprise) = self.account.enter(step.unavoidable.0, ran, settled.charge) {
+            self.memory.learn(surprise);
+        }
         same("charge", step.charge, Exact(settled.charge))?;
         same("mispredicted", step.mispredicted, settled.mispredicted)?;
         let LedgerLine(count, spent, remaining, excess, envelope, holds) =
@@ -102,23 +126,31 @@ impl Steps {
         same("risks", step.risks.len(), actions)?;
         let sound = |risk: &Exact| (0.0..=1.0).contains(&risk.0);
         same("risks are from 0 to 1", step.risks.iter().all(sound), true)?;
-        let least = step.risks.iter().map(|risk| risk.0).fold(1.0, f64::min);
-        same("unavoidable", step.unavoidable, Exact(least))?;
+        let risks: Vec<f64> = step.risks.iter().map(|risk| risk.0).collect();
+        let mut costs = vec![0.0; actions];
+        let least = self.rules.costs(self.memory.recalibration(), &risks, &mut costs);
+        same("unavoidable", step.unavoidable, Exact(least.map_err(|error| refused(&error))?))?;
         if self.episode.arm == Arm::Oracle {
             return Ok(());
         }
-        for (risk, cost) in step.risks.iter().zip(&step.costs) {
-            let derived = avoidable(risk.0, least, self.resolution);
-            // A scene that could not be read costs 1 throughout, and has no density.
-            let derived = if step.density.0.is_finite() { derived } else { 1.0 };
+        for (cost, derived) in step.costs.iter().zip(costs) {
             same("costs", *cost, Exact(derived))?;
         }
         Ok(())
     }
 
-    /// The account of all decisions so far.
-    pub(super) fn certificate(&self) -> Certificate {
-        self.shield.certificate()
+    /// The account of all decisions, closed with or without an incident.
+    pub(super) fn certificate(&self, incident: bool) -> Certificate {
+        let (mut account, mut memory) = (self.account, self.memory);
+        if let Some(surprise) = account.close(incident) {
+            memory.learn(surprise);
+        }
+        self.shield.certificate().with_account(account).with_memory(memory)
+    }
+
+    /// Interventions that happened only because of what had been spent before.
+    pub(super) fn by_ledger(&self) -> u64 {
+        self.by_ledger
     }
 
     /// Which episode they are of.

@@ -31,15 +31,11 @@ pub(super) struct Totals {
     distance: f64,
     closeness: Vec<f64>,
     branches: Vec<(usize, WhatIf)>,
-    gamma: f64,
-    start: f64,
-    chosen: f64,
-    arriving: f64,
 }
 
 impl Totals {
     /// Before the first step.
-    pub(super) fn new(gamma: f64) -> Totals {
+    pub(super) fn new() -> Totals {
         Totals {
             rewards: 0.0,
             discounted_rewards: 0.0,
@@ -53,10 +49,6 @@ impl Totals {
             distance: f64::INFINITY,
             closeness: Vec::new(),
             branches: Vec::new(),
-            gamma,
-            start: 0.0,
-            chosen: 0.0,
-            arriving: 0.0,
         }
     }
 
@@ -69,11 +61,6 @@ impl Totals {
         self.rewards += step.reward;
         self.discounted_rewards += self.discount * step.reward;
         self.close += u64::from(step.closeness.0 > 0.0);
-        match step.t {
-            0 => self.start = step.unavoidable.0,
-            _ => self.arriving += (1.0 - self.gamma) * step.unavoidable.0,
-        }
-        self.chosen += step.charge.0;
         if step.verdict == "admit" {
             self.in_a_row = 0;
         } else {
@@ -99,8 +86,9 @@ impl Totals {
         steps: &Steps,
     ) -> Result<Vec<&'static str>, Problem> {
         self.look(&end.scene);
-        let account = steps.certificate();
-        let (derived, record) = (CertificateLine::from(&account), &end.record);
+        let record = &end.record;
+        let account = steps.certificate(record.failed());
+        let derived = CertificateLine::from(&account);
         same("end", end.end, VERSION)?;
         if end.certificate != derived {
             let words = |line: &CertificateLine| serde_json::to_string(line).unwrap_or_default();
@@ -120,9 +108,14 @@ impl Totals {
         same("record: infeasible", record.infeasible, account.counts.infeasible)?;
         same("record: mispredicted", record.mispredicted, account.counts.mispredicted)?;
         exact("record: budget used", record.budget_used, account.spent / account.budget)?;
-        exact("record: start", record.start, self.start)?;
-        exact("record: chosen", record.chosen, self.chosen)?;
-        exact("record: arriving", record.arriving, self.arriving)?;
+        let [start, chosen, _, arriving] = derived.account;
+        exact("record: start", record.start, start.0)?;
+        exact("record: chosen", record.chosen, chosen.0)?;
+        exact("record: arriving", record.arriving, arriving.0)?;
+        exact("record: evidence", record.evidence, derived.evidence.0)?;
+        exact("record: recalibration", record.recalibration, derived.recalibration.0)?;
+        same("record: budget kept", record.budget_kept, account.budget_kept)?;
+        same("record: by ledger", record.by_ledger, steps.by_ledger())?;
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
         let mut open = self.check_drive(end, steps)?;
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));

@@ -45,7 +45,7 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
     };
     let mut guard = Guard {
         risk: RiskModel::new(&task, RiskSource::default().load(id)?)?,
-        shield: Shield::new(Arm::Cpss.shield(&ShieldSettings::shipped(id)?))
+        shield: Shield::new(Arm::Cpss(None).shield(&ShieldSettings::shipped(id)?))
             .map_err(|error| anyhow!("{error}"))?,
         scene: Scene::default(),
         times: Vec::new(),

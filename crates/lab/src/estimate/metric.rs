@@ -27,12 +27,14 @@ pub enum Kind {
     Steps(fn(&EpisodeRecord) -> u64),
     /// The share of replaced actions with a property.
     Replaced(fn(&EpisodeRecord) -> u64),
+    /// The share of interventions with a property.
+    Interventions(fn(&EpisodeRecord) -> u64),
     /// The mean over episodes.
     Mean(fn(&EpisodeRecord) -> f64),
 }
 
 /// Everything that is measured, in the order of tables.
-pub const METRICS: [Metric; 15] = [
+pub const METRICS: [Metric; 20] = [
     Metric {
         name: "Collision rate",
         key: "collision_rate",
@@ -118,6 +120,21 @@ pub const METRICS: [Metric; 15] = [
         kind: Kind::Steps(|e| e.mispredicted),
     },
     Metric {
+        name: "Interventions only for what was spent",
+        key: "by_ledger_share",
+        decimals: 4,
+        kind: Kind::Interventions(|e| e.by_ledger),
+    },
+    Metric { name: "Start", key: "start", decimals: 4, kind: Kind::Mean(|e| e.start) },
+    Metric { name: "Chosen", key: "chosen", decimals: 4, kind: Kind::Mean(|e| e.chosen) },
+    Metric {
+        name: "Surprise",
+        key: "surprise",
+        decimals: 4,
+        kind: Kind::Mean(EpisodeRecord::surprise),
+    },
+    Metric { name: "Arriving", key: "arriving", decimals: 4, kind: Kind::Mean(|e| e.arriving) },
+    Metric {
         name: "Budget used",
         key: "budget_used",
         decimals: 4,
@@ -137,6 +154,7 @@ impl Kind {
             Kind::Episodes(is_so) => [f64::from(u8::from(is_so(episode))), 1.0],
             Kind::Steps(count) => [count(episode) as f64, episode.steps as f64],
             Kind::Replaced(count) => [count(episode) as f64, episode.replaced() as f64],
+            Kind::Interventions(count) => [count(episode) as f64, episode.interventions as f64],
             Kind::Mean(number) => [number(episode), 1.0],
         }
     }

@@ -18,6 +18,7 @@ pub(super) fn look(arm: &str) -> Look {
     let (ink, marker, filled, dash, width) = match arm {
         "dqn" => (ORANGE, Marker::Circle, true, Dash::Dashed, 1.5),
         "cpss" => (BLUE, Marker::Square, true, Dash::Solid, 1.9),
+        "priced" => (PURPLE, Marker::Diamond, true, Dash::Solid, 1.5),
         "fixed" => (GREEN, Marker::Triangle, false, Dash::Dotted, 1.4),
         "budget-only" => (PURPLE, Marker::Diamond, false, Dash::DashDot, 1.2),
         "context-only" => (TEAL, Marker::Diamond, true, Dash::Dashed, 1.2),
@@ -46,7 +47,9 @@ pub(super) fn name(arm: &str) -> String {
     match arm {
         "dqn" => "DQN alone".to_owned(),
         "cpss" => "CPSS".to_owned(),
-        "fixed" => "fixed threshold".to_owned(),
+        "priced" => "CPSS with a price".to_owned(),
+        "fixed" => "fixed threshold B / T".to_owned(),
+        "threshold" => "constant threshold".to_owned(),
         "oracle" => "oracle (privileged)".to_owned(),
         other => other.to_owned(),
     }

@@ -25,9 +25,8 @@ impl Plan {
         for regime in &self.regimes {
             RegimeSpec::load(regime)?;
         }
-        RegimeSpec::load(&self.frontier_regime)?;
-        let scales = self.frontier.iter().map(|scale| format!("cpss*{scale}"));
-        for arm in self.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(scales) {
+        for arm in self.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(self.frontier())
+        {
             arm.parse::<Arm>().map_err(|hint| anyhow!("`{arm}` is no arm: {hint}"))?;
         }
         self.check_numbers()?;
@@ -53,13 +52,13 @@ impl Plan {
 
     fn check_lists(&self) -> Result<()> {
         let policies: Vec<String> = self.policies.iter().map(usize::to_string).collect();
-        let scales: Vec<String> = self.frontier.iter().map(f64::to_string).collect();
+        let frontier = self.frontier();
         for (field, entries, may_be_empty) in [
             ("tasks", &self.tasks, false),
             ("regimes", &self.regimes, false),
             ("policies", &policies, false),
-            ("arms", &self.arms, !scales.is_empty()),
-            ("frontier", &scales, true),
+            ("arms", &self.arms, !frontier.is_empty()),
+            ("budgets` and `thresholds", &frontier, true),
         ] {
             ensure!(
                 may_be_empty || !entries.is_empty(),
@@ -124,7 +123,7 @@ mod tests {
             ("tasks = []", "`tasks` is empty"),
             ("regimes = []", "`regimes` is empty"),
             ("policies = []", "`policies` is empty"),
-            ("arms = []\nfrontier = []", "`arms` is empty"),
+            ("arms = []\nbudgets = []\nthresholds = []", "`arms` is empty"),
             ("episodes = 0", "`episodes` is 0, outside 1 to 10000000"),
             ("episodes = 9000000000000000000", "`episodes` is 9000000000000000000, outside"),
             ("tasks = [\"merge-v0\", \"merge-v0\"]", "`tasks` has merge-v0 twice"),

@@ -108,21 +108,21 @@ fn shields(tasks: &[&str]) -> Table {
         Some(vec![
             Entry::words(task),
             Entry::Words(shield.budget.to_string()),
+            Entry::Words(shield.pace.to_string()),
             Entry::Words(shield.horizon.to_string()),
             Entry::Words(shield.tau_cap.to_string()),
             Entry::Words(format!("{} and {}", shield.k_density, shield.k_change)),
             Entry::words(fallback),
-            Entry::Words(shield.fixed_threshold.to_string()),
         ])
     };
     let columns = [
         "task",
         "budget B",
+        "pace k",
         "horizon T",
         "cap on τ",
         "gain: strength of density and of its change",
         "fallback",
-        "threshold of the fixed arm",
     ];
     Table {
         name: "shields",

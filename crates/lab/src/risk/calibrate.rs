@@ -2,14 +2,15 @@
 //!
 //! Two answers, both from shielded episodes that it has not learned from. The [`Account`]: what was foretold of an
 //! episode as a whole beside how it ended; the *surprise* is what is left, and a critic is conservative if
-//! its mean is not above zero. The *reliability*: at some decisions some action is tried in a copy of the
-//! world, with the least risky one ever after, which is what a risk is the probability of; sorted by the
-//! risk foretold, the shares that ended in an incident stand beside it.
+//! its mean is not above zero. The *reliability*: single actions are tried out, and sorted by the risk
+//! foretold, the shares that ended in an incident stand beside it.
 //!
-//! [`certify`] shifts the log-odds until the surprise is conservative with confidence. Picking the least
-//! risky of several actions favours underestimated ones, so this comes after the choice, not before.
+//! [`certify`] shifts the log-odds until the surprise is conservative with confidence, under the very shield that
+//! is shipped. Picking the least risky of several actions favours underestimated ones, so this comes after
+//! the choice, not before. What the card then says is measured once more, on episodes that chose nothing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use cpss_highway::TaskId;
@@ -19,14 +20,19 @@ use cpss_risk::features::NAME;
 use cpss_risk::{ActionKey, LearnedRisk};
 use serde::Serialize;
 
-use super::collect::{Measured, Rule, Tried, measure};
-use super::learn::{CALIBRATION_SEEDS, USUAL_THRESHOLD};
-use super::{look_ahead, tries};
+use super::learn::CALIBRATION_SEEDS;
+use super::measure::{Tried, play, try_out};
+use super::{USUAL_THRESHOLD, look_ahead, tries};
+use crate::arm::{Arm, Millionths, ShieldSettings};
+use crate::episode::EpisodeRecord;
 use crate::policy::policy_task;
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order.
 const SHIFTS: [f32; 7] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0];
+
+/// Budgets that a critic is calibrated under, by halves.
+const BUDGETS: [f64; 2] = [0.01, 0.05];
 
 /// Thresholds below the usual one that a critic may be able to tell apart.
 const FINER: [f64; 3] = [0.001, 0.0003, 0.0001];
@@ -59,14 +65,14 @@ pub struct Account {
 
 impl Account {
     /// Sums episodes up.
-    pub fn of(all: &[Measured]) -> Account {
+    pub fn of(all: &[EpisodeRecord]) -> Account {
         let n = all.len().max(1) as f64;
-        let mean = |number: &dyn Fn(&Measured) -> f64| all.iter().map(number).sum::<f64>() / n;
+        let mean = |number: &dyn Fn(&EpisodeRecord) -> f64| all.iter().map(number).sum::<f64>() / n;
         let steps: u64 = all.iter().map(|episode| episode.steps).sum();
         let refused: u64 = all.iter().map(|episode| episode.interventions).sum();
-        let surprise = mean(&Measured::surprise);
+        let surprise = mean(&EpisodeRecord::surprise);
         let variance = mean(&|episode| (episode.surprise() - surprise).powi(2));
-        let incidents = mean(&|episode| f64::from(u8::from(episode.incident)));
+        let incidents = mean(&|episode| f64::from(u8::from(episode.failed())));
         // Without a single incident the sample knows nothing of their spread: as if there had been one.
         let half = 1.96 * (variance.max(1.0 / n) / n).sqrt();
         Account {
@@ -113,6 +119,25 @@ pub struct Stage<'a> {
     pub episodes: u64,
 }
 
+/// A critic as it was learned, not calibrated yet.
+///
+/// # Errors
+///
+/// A critic of another shape than the task's.
+pub fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
+    let card = Card {
+        env: env.name().to_owned(),
+        features: NAME.to_owned(),
+        actions: ActionKey::list(&policy_task(env).controls),
+        gamma: look_ahead(env),
+        resolution: 0.0,
+        learning,
+        calibration: Calibration::default(),
+        reliability: Vec::new(),
+    };
+    Ok(LearnedRisk::new(critic, card)?)
+}
+
 /// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
 ///
 /// # Errors
@@ -125,27 +150,27 @@ pub fn certify(
     mut tell: impl FnMut(&str),
 ) -> Result<LearnedRisk> {
     let Stage { env, regimes, names, episodes } = *stage;
-    let gamma = look_ahead(env);
     let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
-    let fresh = seeds.end..seeds.end + 2 * episodes;
+    let fresh = seeds.end..seeds.end + 4 * episodes;
     ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
-    let rule = Rule { threshold: USUAL_THRESHOLD, gamma, tries: 0.0 };
-    let account = shift(regimes, &mut critic, seeds.clone(), &rule, &mut tell)?;
-    let resolution = resolution(regimes, &critic, seeds.clone(), (&rule, &account), &mut tell)?;
-    let rule = Rule { tries: tries(env, 5.0), ..rule };
-    let (_, tried) = measure(regimes, &critic, fresh, &rule)?;
-    let card = Card {
-        env: env.name().to_owned(),
-        features: NAME.to_owned(),
-        actions: ActionKey::list(&policy_task(env).controls),
-        gamma,
-        resolution,
-        learning,
-        calibration: Calibration {
+    critic.set_shift(0.0);
+    let mut risk = uncalibrated(env, critic, learning)?;
+    let shift = stage.shift(&mut risk, 0, seeds.clone(), &mut tell)?;
+    risk = with(&risk, |_, card| card.resolution = 0.0)?;
+    let resolution = stage.resolution(&risk, seeds.clone(), &mut tell)?;
+    risk = with(&risk, |_, card| card.resolution = resolution)?;
+    // What is below the resolution is not charged from now on, and so may come as a surprise.
+    stage.shift(&mut risk, shift, seeds, &mut tell)?;
+    let account = stage.account(&risk, fresh.clone())?;
+    tell(&format!("on fresh episodes: {account}"));
+    let gamma = risk.card().gamma;
+    let tried = try_out(regimes, risk.critic(), gamma, fresh.clone(), tries(env, 5.0))?;
+    with(&risk, |critic, card| {
+        card.calibration = Calibration {
             regimes: names.to_vec(),
             episodes: account.episodes,
-            first_seed: seeds.start,
-            threshold: rule.threshold,
+            first_seed: fresh.start,
+            budgets: BUDGETS.to_vec(),
             // As it was chosen, not as a single precision number writes it out.
             shift: (f64::from(critic.shift()) * 1e3).round() / 1e3,
             incidents: account.incidents,
@@ -154,52 +179,86 @@ pub fn certify(
             arriving: account.arriving,
             surprise: account.surprise,
             surprise_ci95: account.surprise_ci95,
-        },
-        reliability: reliability(&tried),
-    };
+        };
+        card.reliability = reliability(&tried);
+    })
+}
+
+/// The same critic with something changed.
+fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Result<LearnedRisk> {
+    let (mut critic, mut card) = (risk.critic().clone(), risk.card().clone());
+    change(&mut critic, &mut card);
     Ok(LearnedRisk::new(critic, card)?)
 }
 
-/// Finds the smallest shift with which a critic is conservative, and sets it; the largest if none is.
-fn shift(
-    regimes: &[Regime],
-    critic: &mut Critic,
-    seeds: Range<u64>,
-    rule: &Rule,
-    tell: &mut impl FnMut(&str),
-) -> Result<Account> {
-    let mut last = Account::default();
-    for shift in SHIFTS {
-        critic.set_shift(shift);
-        last = Account::of(&measure(regimes, critic, seeds.clone(), rule)?.0);
-        tell(&format!("log-odds {shift:+}: {last}"));
-        if last.is_conservative() {
-            break;
+impl Stage<'_> {
+    /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
+    fn account(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Account> {
+        let risk = Arc::new(risk.clone());
+        let usual = ShieldSettings::shipped(self.env)?;
+        let middle = seeds.start + (seeds.end - seeds.start) / 2;
+        let mut all = Vec::new();
+        for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
+            let settings = ShieldSettings { budget, ..usual };
+            all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
         }
+        Ok(Account::of(&all))
     }
-    Ok(last)
-}
 
-/// Finds what a critic can tell apart: the smallest avoidable risk that it pays to act on. Acting on less than
-/// that is acting on noise, and does harm.
-fn resolution(
-    regimes: &[Regime],
-    critic: &Critic,
-    seeds: Range<u64>,
-    (rule, usual): (&Rule, &Account),
-    tell: &mut impl FnMut(&str),
-) -> Result<f64> {
-    let mut best = (rule.threshold, *usual);
-    for threshold in FINER {
-        let rule = Rule { threshold, ..*rule };
-        let account = Account::of(&measure(regimes, critic, seeds.clone(), &rule)?.0);
-        tell(&format!("threshold {threshold}: {account}"));
-        if account.incidents >= best.1.incidents {
-            break;
-        }
-        best = (threshold, account);
+    /// What episodes under a constant threshold come to.
+    pub(super) fn account_at(
+        &self,
+        risk: &LearnedRisk,
+        threshold: f64,
+        seeds: Range<u64>,
+    ) -> Result<Account> {
+        let risk = Arc::new(risk.clone());
+        let usual = ShieldSettings::shipped(self.env)?;
+        let arm = Millionths::of(threshold).map_or(Arm::Cpss(None), Arm::Threshold);
+        Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
     }
-    Ok(best.0)
+
+    /// Finds the smallest shift, of those from a place on, with which a critic is conservative, and sets it; the
+    /// largest if none is. Returns its place.
+    fn shift(
+        &self,
+        risk: &mut LearnedRisk,
+        from: usize,
+        seeds: Range<u64>,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<usize> {
+        let mut last = from;
+        for (place, shift) in SHIFTS.into_iter().enumerate().skip(from) {
+            last = place;
+            *risk = with(risk, |critic, _| critic.set_shift(shift))?;
+            let account = self.account(risk, seeds.clone())?;
+            tell(&format!("log-odds {shift:+}: {account}"));
+            if account.is_conservative() {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// Finds what a critic can tell apart: the smallest avoidable risk that it pays to act on. Acting on less
+    /// than that is acting on noise, and does harm.
+    fn resolution(
+        &self,
+        risk: &LearnedRisk,
+        seeds: Range<u64>,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<f64> {
+        let mut best = (USUAL_THRESHOLD, f64::INFINITY);
+        for threshold in [USUAL_THRESHOLD].into_iter().chain(FINER) {
+            let account = self.account_at(risk, threshold, seeds.clone())?;
+            tell(&format!("threshold {threshold}: {account}"));
+            if account.incidents >= best.1 {
+                break;
+            }
+            best = (threshold, account.incidents);
+        }
+        Ok(best.0)
+    }
 }
 
 /// Sorts what was tried by the risk foretold.

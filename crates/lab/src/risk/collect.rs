@@ -2,25 +2,33 @@
 //!
 //! In the first round the policies drive, with some random actions; in later rounds mostly under the shield
 //! of the round before, at several thresholds: what matters is where a shielded policy goes. How an
-//! episode is driven ([`Behaviour`]) follows from its seed and round.
+//! episode is driven ([`Behaviour`]) follows from its seed and round. Of a long episode a part is seen that
+//! begins anywhere. And from some scenes, the more often the riskier they are, some action is tried
+//! in a copy of the world with the least risky one ever after, which is what a risk is the probability of:
+//! a good shield keeps out of danger, and would otherwise see ever less of it. Random actions last for a
+//! while ([`Whim`]): a car that is told something else several times a second goes nowhere.
 //!
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
 use anyhow::Result;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, World};
-use cpss_learn::QFunction;
+use cpss_highway::{Action, Step, World};
+use cpss_learn::critic::Critic;
 use cpss_learn::critic::experience::{Experience, Next};
-use cpss_learn::critic::{Critic, Scratch};
-use cpss_risk::features::{FIXED, Features, ITEM};
+use cpss_risk::features::{FIXED, ITEM};
 use rayon::prelude::*;
 
-use crate::branch::is_off_road;
-use crate::policy::{PolicySource, SHIPPED_SEEDS};
+use super::driver::{Driver, is_incident, judge, least};
+use super::{USUAL_THRESHOLD, longest_episode};
+use crate::policy::SHIPPED_SEEDS;
 use crate::regime::{Drift, Regime};
 
-/// Decisions after which nobody looks any further.
+/// Decisions of an episode after which nobody looks any further,
 pub const LONGEST: usize = 200;
+/// and those of a try.
+const LONGEST_TRY: usize = 40;
+/// The most tries from one episode.
+const MOST_TRIES: usize = 4;
 /// Episodes that are played between two looks at how many decisions there are.
 const BLOCK: u64 = 512;
 
@@ -51,79 +59,37 @@ impl Behaviour {
     }
 }
 
-/// Who plays: policies, eyes and room. Keep one per thread.
-pub struct Driver<'a> {
-    regimes: &'a [Regime],
-    policies: Vec<Box<dyn QFunction>>,
-    critic: Option<&'a Critic>,
-    features: Features,
-    scratch: Scratch,
-    scene: Scene,
-    seen: Vec<f32>,
-    risks: Vec<f64>,
+/// How long a random action lasts on average \[s\].
+const WHIM: f64 = 1.5;
+
+/// An action drawn at random, which lasts for a while.
+#[derive(Clone, Copy, Debug)]
+struct Whim {
+    /// The chance that it ends with each decision.
+    ends: f64,
+    action: Option<usize>,
 }
 
-/// What came of a measured episode.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// Whether what must not happen happened.
-    pub incident: bool,
-    /// The return.
-    pub episode_return: f64,
-    /// Decisions, and on how many the proposal was refused.
-    pub steps: u64,
-    /// Interventions.
-    pub interventions: u64,
-    /// The risk at the start that could not be avoided.
-    pub start: f64,
-    /// The avoidable risk that was taken.
-    pub chosen: f64,
-    /// What came into view.
-    pub arriving: f64,
-}
-
-impl Measured {
-    /// What was not foreseen: the incident, less all that was.
-    pub fn surprise(&self) -> f64 {
-        f64::from(u8::from(self.incident)) - self.start - self.chosen - self.arriving
-    }
-}
-
-impl<'a> Driver<'a> {
-    /// A driver of the shipped policies, under a critic if there is one.
-    ///
-    /// # Errors
-    ///
-    /// A task without shipped policies.
-    pub fn new(regimes: &'a [Regime], critic: Option<&'a Critic>) -> Result<Driver<'a>> {
-        let task = regimes[0].task();
-        let policies = (0..SHIPPED_SEEDS).map(|seed| PolicySource::Builtin(seed).load(task));
-        Ok(Driver {
-            regimes,
-            policies: policies.collect::<Result<_, _>>()?,
-            critic,
-            features: Features::default(),
-            scratch: Scratch::default(),
-            scene: Scene::default(),
-            seen: vec![0.0; task.observer.len()],
-            risks: vec![0.0; task.controls.action_count().unwrap_or(0)],
-        })
+impl Whim {
+    fn new(decision_time: f64) -> Whim {
+        Whim { ends: (decision_time / WHIM).min(1.0), action: None }
     }
 
-    /// Looks at the world; `false` if it cannot be read.
-    fn look(&mut self, world: &World) -> bool {
-        self.scene.observe(world);
-        let readable = self.features.read(world.task(), &self.scene);
-        match self.critic {
-            Some(critic) if readable => {
-                let (fixed, items) = (self.features.fixed(), self.features.items());
-                critic.risks(fixed, items, &mut self.scratch, &mut self.risks);
-            }
-            _ => self.risks.fill(1.0),
+    /// The random action of a decision, if it has one: on a share of all decisions.
+    fn next(&mut self, random: &mut Generator, share: f64, actions: usize) -> Option<usize> {
+        if self.action.is_some() && random.random() < self.ends {
+            self.action = None;
         }
-        readable
+        // As likely to begin as makes the share come out, with those that last counted.
+        let begins = share * self.ends / (share * self.ends + 1.0 - share);
+        if self.action.is_none() && random.random() < begins {
+            self.action = Some(random.choice(actions));
+        }
+        self.action
     }
+}
 
+impl Driver<'_> {
     /// Plays an episode and keeps what was seen.
     fn collect(&mut self, seed: u64, round: u64, into: &mut Experience) -> Result<()> {
         let mut random = Generator::seeded(seed ^ 0x0c0_11ec7 ^ (round << 40));
@@ -132,28 +98,90 @@ impl<'a> Driver<'a> {
         let behaviour = Behaviour::draw(&mut random, self.critic.is_some());
         let (mut world, mut drift) = regime.begin(seed);
         world.observe(&mut self.seen);
+        let unseen = longest_episode(world.task()).saturating_sub(LONGEST);
+        let unseen = if unseen > 0 { random.choice(unseen) } else { 0 };
+        if !self.pass_by(&mut world, &mut drift, behaviour.policy.unwrap_or(0), unseen)? {
+            return Ok(());
+        }
         let actions = self.risks.len();
+        let mut whim = Whim::new(world.task().decision_time);
+        let mut tries = Vec::new();
         for step in 0..LONGEST {
             drift.apply(&mut world);
             if !self.look(&world) {
+                into.cut();
                 break;
             }
-            let proposal = match behaviour.policy {
-                Some(_) if random.random() < behaviour.random => random.choice(actions),
-                Some(policy) => self.policies[policy].act(step as u64, &self.seen)?,
-                None => random.choice(actions),
+            let whimsical = whim.next(&mut random, behaviour.random, actions);
+            let proposal = match (whimsical, behaviour.policy) {
+                (Some(action), _) => action,
+                (None, Some(policy)) => self.policies[policy].act(step as u64, &self.seen)?,
+                (None, None) => random.choice(actions),
             };
             let action = match self.critic {
                 Some(_) => judge(&self.risks, proposal, behaviour.threshold),
                 None => proposal,
             };
+            let tried = self.critic.is_some() && tries.len() < MOST_TRIES;
+            if tried && random.random() < worth_trying(&self.risks, proposal) {
+                tries.push((world.clone(), drift.clone()));
+            }
             let taken = world.step(Action::Index(action), &mut self.seen)?;
-            let next = match (is_incident(&world, taken.terminated), taken.is_over()) {
-                (true, _) => Next::Incident,
-                (false, true) => Next::Over,
-                (false, false) if step + 1 == LONGEST => Next::Unknown,
-                (false, false) => Next::GoesOn,
+            let next = next(&world, &taken, step + 1 == LONGEST);
+            into.push(self.features.fixed(), self.features.items(), action, next);
+            if next != Next::GoesOn {
+                break;
+            }
+        }
+        for start in tries {
+            self.try_out(start, &mut random, into)?;
+        }
+        Ok(())
+    }
+
+    /// Lets some decisions pass under the usual shield; `false` if the episode is over before.
+    fn pass_by(
+        &mut self,
+        world: &mut World,
+        drift: &mut Drift,
+        policy: usize,
+        decisions: usize,
+    ) -> Result<bool> {
+        for step in 0..decisions {
+            drift.apply(world);
+            let proposal = self.policies[policy].act(step as u64, &self.seen)?;
+            let action = match self.critic.is_some() && self.look(world) {
+                true => judge(&self.risks, proposal, USUAL_THRESHOLD),
+                false => proposal,
             };
+            if world.step(Action::Index(action), &mut self.seen)?.is_over() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs an action for a while, and the least risky one ever after, and keeps what was seen.
+    fn try_out(
+        &mut self,
+        (mut world, mut drift): (World, Drift),
+        random: &mut Generator,
+        into: &mut Experience,
+    ) -> Result<()> {
+        let ends = Whim::new(world.task().decision_time).ends;
+        let mut first = Some(random.choice(self.risks.len()));
+        for step in 0..LONGEST_TRY {
+            if step > 0 {
+                drift.apply(&mut world);
+            }
+            if !self.look(&world) {
+                into.cut();
+                break;
+            }
+            let action = first.unwrap_or_else(|| judge(&self.risks, 0, -1.0));
+            first = first.filter(|_| random.random() >= ends);
+            let taken = world.step(Action::Index(action), &mut self.seen)?;
+            let next = next(&world, &taken, step + 1 == LONGEST_TRY);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if next != Next::GoesOn {
                 break;
@@ -161,125 +189,25 @@ impl<'a> Driver<'a> {
         }
         Ok(())
     }
+}
 
-    /// Plays an episode under a constant threshold and sums it up. On a share of its decisions some action
-    /// is tried in a copy of the world, and the least risky one ever after: each gives a foretold risk and
-    /// what came of it, into `tried`.
-    ///
-    /// # Errors
-    ///
-    /// A policy that gives a value which is no number.
-    pub fn measure(&mut self, seed: u64, rule: &Rule, tried: &mut Vec<Tried>) -> Result<Measured> {
-        let Rule { threshold, gamma, tries } = *rule;
-        let mut random = Generator::seeded(seed ^ 0x7219_ed00);
-        let regimes = self.regimes;
-        let place = seed as usize;
-        let regime = &regimes[place / SHIPPED_SEEDS % regimes.len()];
-        let policy = place % SHIPPED_SEEDS;
-        let (mut world, mut drift): (World, Drift) = regime.begin(seed);
-        world.observe(&mut self.seen);
-        let mut sum = Measured::default();
-        loop {
-            drift.apply(&mut world);
-            self.look(&world);
-            let unavoidable = least(&self.risks);
-            match sum.steps {
-                0 => sum.start = unavoidable,
-                _ => sum.arriving += (1.0 - gamma) * unavoidable,
-            }
-            let proposal = self.policies[policy].act(sum.steps, &self.seen)?;
-            let action = judge(&self.risks, proposal, threshold);
-            if random.random() < tries {
-                let first = random.choice(self.risks.len());
-                let risk = self.risks[first];
-                let (chosen, unavoidable) = (self.risks[action], unavoidable);
-                let incident = self.least_risky_after((&world, &drift), first, gamma)?;
-                tried.push(Tried { risk, incident });
-                // The copy's scenes went through the same room.
-                self.look(&world);
-                debug_assert_eq!((self.risks[action], least(&self.risks)), (chosen, unavoidable));
-            }
-            sum.chosen += self.risks[action] - unavoidable;
-            sum.interventions += u64::from(action != proposal);
-            let taken = world.step(Action::Index(action), &mut self.seen)?;
-            sum.steps += 1;
-            sum.episode_return += taken.reward.total;
-            if taken.is_over() {
-                sum.incident = is_incident(&world, taken.terminated);
-                return Ok(sum);
-            }
-        }
+/// The chance that some action is tried from a scene: the greater, the more is at stake, unless all is lost.
+fn worth_trying(risks: &[f64], proposal: usize) -> f64 {
+    let least = least(risks);
+    if least > 0.5 {
+        return 0.0;
     }
+    0.25 * (least.max(risks[proposal]) / 0.1).sqrt().clamp(0.08, 1.0)
 }
 
-impl Driver<'_> {
-    /// The chance of an incident, as it came out, if an action runs now and the least risky ever after.
-    fn least_risky_after(
-        &mut self,
-        (world, drift): (&World, &Drift),
-        first: usize,
-        gamma: f64,
-    ) -> Result<f64> {
-        let (mut world, mut drift) = (world.clone(), drift.clone());
-        let mut seen = vec![0.0; self.seen.len()];
-        let mut action = first;
-        let mut goes_on = 1.0;
-        // Beyond this a look-ahead has practically ended.
-        while goes_on > 1e-2 {
-            let taken = world.step(Action::Index(action), &mut seen)?;
-            if is_incident(&world, taken.terminated) {
-                return Ok(goes_on);
-            }
-            if taken.is_over() {
-                break;
-            }
-            goes_on *= gamma;
-            drift.apply(&mut world);
-            self.look(&world);
-            action = judge(&self.risks, 0, -1.0);
-        }
-        Ok(0.0)
+/// What came of a decision; nobody looks beyond the last one.
+fn next(world: &World, taken: &Step, is_last: bool) -> Next {
+    match (is_incident(world, taken.terminated), taken.is_over()) {
+        (true, _) => Next::Incident,
+        (false, true) => Next::Over,
+        (false, false) if is_last => Next::Unknown,
+        (false, false) => Next::GoesOn,
     }
-}
-
-/// How measured episodes are played.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
-    /// The avoidable risk that is let through on each decision.
-    pub threshold: f64,
-    /// The chance that a look-ahead goes on.
-    pub gamma: f64,
-    /// The share of decisions on which some action is tried in a copy of the world.
-    pub tries: f64,
-}
-
-/// A risk that was foretold, and what came of it: 1, less for an incident beyond the look-ahead, or 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tried {
-    /// What the critic said.
-    pub risk: f64,
-    /// What happened.
-    pub incident: f64,
-}
-
-fn least(risks: &[f64]) -> f64 {
-    risks.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-/// The action that runs: the proposal if its avoidable risk fits, and otherwise the least risky one.
-fn judge(risks: &[f64], proposal: usize, threshold: f64) -> usize {
-    let mut least = 0;
-    for (action, risk) in risks.iter().enumerate() {
-        if *risk < risks[least] {
-            least = action;
-        }
-    }
-    if risks[proposal] - risks[least] <= threshold { proposal } else { least }
-}
-
-/// Whether what must not happen has happened: a crash, or an end off the road.
-pub fn is_incident(world: &World, terminated: bool) -> bool {
-    world.ego().crashed || terminated && is_off_road(world)
 }
 
 /// Plays episodes from a seed on until there are at least `decisions`; returns what was seen.
@@ -318,33 +246,4 @@ pub fn collect(
         }
     }
     Ok(all)
-}
-
-/// Plays shielded episodes of some seeds, each policy and regime by turns.
-///
-/// # Errors
-///
-/// A task without shipped policies.
-pub fn measure(
-    regimes: &[Regime],
-    critic: &Critic,
-    seeds: std::ops::Range<u64>,
-    rule: &Rule,
-) -> Result<(Vec<Measured>, Vec<Tried>)> {
-    let seeds: Vec<u64> = seeds.collect();
-    let parts = seeds
-        .par_chunks(16)
-        .map_init(
-            || Driver::new(regimes, Some(critic)),
-            |driver, seeds| {
-                let driver = driver.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-                let mut tried = Vec::new();
-                let play = |seed: &u64| driver.measure(*seed, rule, &mut tried);
-                let measured = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
-                Ok((measured, tried))
-            },
-        )
-        .collect::<Result<Vec<_>>>()?;
-    let (measured, tried): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    Ok((measured.concat(), tried.concat()))
 }

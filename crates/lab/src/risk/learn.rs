@@ -23,10 +23,10 @@ use cpss_risk::card::Learning;
 use cpss_risk::features::{FIXED, ITEM, NAME};
 use serde::Serialize;
 
-use super::calibrate::{Account, Stage, certify};
-use super::collect::{Rule, collect, measure};
+use super::calibrate::{Account, Stage, certify, uncalibrated};
+use super::collect::collect;
 use super::journal::{Journal, RunFiles};
-use super::{load_regimes, look_ahead};
+use super::{USUAL_THRESHOLD, load_regimes, look_ahead};
 use crate::keep::keep;
 use crate::policy::policy_task;
 use crate::regime::Regime;
@@ -35,9 +35,6 @@ use crate::terminal::note;
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
 pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
 pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
-
-/// The avoidable risk that is let through while a critic is measured and calibrated.
-pub const USUAL_THRESHOLD: f64 = 0.003;
 
 /// In how many parts a round is learned: before each, every decision is looked at anew.
 const PHASES: u64 = 2;
@@ -150,6 +147,7 @@ pub fn run(options: &Options) -> Result<()> {
     let regimes = load_regimes(options.env, &options.regimes)?;
     let plan = Plan::of(options, &regimes);
     let episodes = super::enough(options.env, options.episodes);
+    let stage = Stage { env: options.env, regimes: &regimes, names: &plan.regimes, episodes };
     let files = RunFiles::beside(&options.out)?;
     let mut learner = CriticLearner::new(plan.shape.clone(), plan.critic.clone(), plan.seed)
         .context("the critic's layers")?;
@@ -198,12 +196,11 @@ pub fn run(options: &Options) -> Result<()> {
         let state = CriticCheckpoint::of(&learner, &settings, [phase, update], &critics);
         keep(&files.checkpoint, &state.to_bytes())?;
         if part + 1 == PHASES {
-            let account = measure_round(&plan, &regimes, learner.learned(), episodes)?;
+            let account = measure_round(&plan, &stage, learner.learned())?;
             journal.measured(phase * in_a_phase, &account)?;
         }
     }
     drop(experience);
-    let stage = Stage { env: options.env, regimes: &regimes, names: &plan.regimes, episodes };
     let critic = learner.learned().clone();
     let learned = certify(&stage, critic, learning(&plan), |words| journal.say(words))?;
     keep(&files.critic, &learned.to_bytes())?;
@@ -225,16 +222,11 @@ fn play_round(
     collect(regimes, before, round, first..LEARNING_SEEDS.end, plan.decisions as usize)
 }
 
-fn measure_round(
-    plan: &Plan,
-    regimes: &[Regime],
-    critic: &Critic,
-    episodes: u64,
-) -> Result<Account> {
-    let rule = Rule { threshold: USUAL_THRESHOLD, gamma: plan.critic.gamma, tries: 0.0 };
+fn measure_round(plan: &Plan, stage: &Stage<'_>, critic: &Critic) -> Result<Account> {
+    let risk = uncalibrated(stage.env, critic.clone(), learning(plan))?;
     // Not those that it is calibrated on.
-    let seeds = CALIBRATION_SEEDS.end - episodes..CALIBRATION_SEEDS.end;
-    Ok(Account::of(&measure(regimes, critic, seeds, &rule)?.0))
+    let seeds = CALIBRATION_SEEDS.end - stage.episodes..CALIBRATION_SEEDS.end;
+    stage.account_at(&risk, USUAL_THRESHOLD, seeds)
 }
 
 /// What the card says about the learning.

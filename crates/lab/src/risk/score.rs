@@ -1,7 +1,10 @@
 //! How good is a critic?
 //!
 //! `cpss risk score` prints a critic's card and measures it anew on seeds that nobody learned from: the
-//! account of shielded episodes, the frontier over thresholds, and the reliability of its risks.
+//! account of shielded episodes, the frontier over budgets or thresholds, and the reliability of its risks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -11,9 +14,10 @@ use cpss_risk::card::{Bin, Card};
 use serde::Serialize;
 
 use super::calibrate::{Account, reliability};
-use super::collect::{Rule, measure};
+use super::measure::{play, try_out};
 use super::shipped::RiskSource;
 use super::{hash, load_regimes};
+use crate::arm::{Arm, ShieldSettings};
 use crate::terminal::say;
 
 /// Options of `cpss risk score`.
@@ -22,6 +26,7 @@ use crate::terminal::say;
 Examples:
   cpss risk score --env merge-v0
   cpss risk score --env highway-v0 --regimes high --episodes 5000
+  cpss risk score --env highway-v0 --budgets 0.01,0.1 --thresholds 0.001,0.003
   cpss risk score --env merge-v0 --risk mine.safetensors --json")]
 pub struct Options {
     /// Task, by highway-env's id
@@ -33,15 +38,24 @@ pub struct Options {
     /// Regimes to play, by turns
     #[arg(long, value_delimiter = ',', default_value = "stationary")]
     pub regimes: Vec<String>,
-    /// Episodes for each threshold
+    /// Episodes for each budget and threshold
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub episodes: u64,
     /// Seed of the first episode
     #[arg(long, default_value_t = 1_500_000, value_parser = clap::value_parser!(u64).range(..=1 << 60))]
     pub seed: u64,
-    /// Avoidable risks to let through on each decision
-    #[arg(long, value_delimiter = ',', default_value = "0.001,0.003,0.01,0.03")]
+    /// Budgets of the shipped shield to try
+    #[arg(long, value_delimiter = ',', default_value = "0.002,0.005,0.01,0.02,0.05,0.1")]
+    pub budgets: Vec<f64>,
+    /// Also with a price on risk
+    #[arg(long)]
+    pub priced: bool,
+    /// Constant thresholds to try: avoidable risks to let through on each decision
+    #[arg(long, value_delimiter = ',')]
     pub thresholds: Vec<f64>,
+    /// Shield settings as a .toml file, instead of the task's own
+    #[arg(long)]
+    pub shield: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -59,7 +73,7 @@ struct Score<'a> {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    threshold: f64,
+    arm: String,
     #[serde(flatten)]
     account: Account,
 }
@@ -73,16 +87,24 @@ pub fn run(options: &Options) -> Result<()> {
     let risk = options.risk.load(options.env)?;
     let regimes = load_regimes(options.env, &options.regimes)?;
     let seeds = options.seed..options.seed + options.episodes;
+    let usual = match &options.shield {
+        Some(path) => ShieldSettings::read(path)?,
+        None => ShieldSettings::shipped(options.env)?,
+    };
+    let shared = Arc::new(risk.clone());
     let mut frontier = Vec::new();
-    let mut tried = Vec::new();
-    for &threshold in &options.thresholds {
-        anyhow::ensure!(threshold >= 0.0, "a threshold is at least 0, not {threshold}");
-        let rule =
-            Rule { threshold, gamma: risk.card().gamma, tries: super::tries(options.env, 2.0) };
-        let (measured, some) = measure(&regimes, risk.critic(), seeds.clone(), &rule)?;
-        tried.extend(some);
-        frontier.push(Point { threshold, account: Account::of(&measured) });
+    let budgets = options.budgets.iter().flat_map(|budget| {
+        let cpss = [format!("cpss:{budget}")];
+        cpss.into_iter().chain(options.priced.then(|| format!("priced:{budget}")))
+    });
+    let thresholds = options.thresholds.iter().map(|threshold| format!("threshold:{threshold}"));
+    for name in budgets.chain(thresholds) {
+        let arm: Arm = name.parse().map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+        let episodes = play(&regimes, &shared, (arm, &usual), seeds.clone())?;
+        frontier.push(Point { arm: name, account: Account::of(&episodes) });
     }
+    let share = super::tries(options.env, 5.0);
+    let tried = try_out(&regimes, risk.critic(), risk.card().gamma, seeds, share)?;
     let score = Score {
         card: risk.card(),
         hash: hash(&risk),
@@ -103,12 +125,12 @@ pub fn run(options: &Options) -> Result<()> {
         options.regimes.join(", ")
     )?;
     say!(
-        "  threshold  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
+        "             method  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
     )?;
-    for Point { threshold, account } in &score.frontier {
+    for Point { arm, account } in &score.frontier {
         let [low, high] = account.surprise_ci95;
         say!(
-            "  {threshold:>9}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
+            "  {arm:>16}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
             account.incidents,
             account.return_mean,
             100.0 * account.interventions,

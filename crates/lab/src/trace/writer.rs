@@ -91,14 +91,14 @@ impl Witness for TraceWriter {
     }
 
     fn judged(&mut self, judged: &Judged<'_>) {
-        let Judged { situation, decision, tau_cap, scene, assessment, blame } = *judged;
+        let Judged { situation, decision, tau_cap, scene, risks, unavoidable, blame } = *judged;
         self.step = Some(Step {
             t: decision.step(),
             proposal: decision.proposal(),
             // A policy's values are singles; as such they are shorter, and as exact.
             likes: situation.preferences.iter().map(|liking| *liking as f32).collect(),
-            risks: assessment.risks.iter().copied().map(Exact).collect(),
-            unavoidable: Exact(assessment.unavoidable),
+            risks: risks.iter().copied().map(Exact).collect(),
+            unavoidable: Exact(unavoidable),
             costs: situation.costs.iter().copied().map(Exact).collect(),
             density: Exact(decision.density()),
             tau: Tau::of(decision, tau_cap),

@@ -67,7 +67,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
             regimes: vec![],
             episodes: 0,
             first_seed: 0,
-            threshold: 0.0,
+            budgets: Vec::new(),
             shift: 20.0,
             incidents: 0.0,
             start: 0.0,
@@ -97,13 +97,15 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
 
 /// The first seed of an episode in which another action ran, and its trace.
 pub(crate) fn first_replaced(task: TaskId) -> (u64, String) {
-    let mut traces = (1_000_000..1_000_040).map(|seed| (seed, trace_of(task, Arm::Cpss, seed)));
+    let mut traces =
+        (1_000_000..1_000_040).map(|seed| (seed, trace_of(task, Arm::Cpss(None), seed)));
     traces.find(|(_, trace)| trace.contains("\"what_if\"")).unwrap()
 }
 
 /// An episode of the merge that ended well, in which other actions ran on some steps and not on all.
 pub(crate) fn first_replaced_well() -> Parts {
-    let traces = (1_000_000..1_000_400).map(|seed| trace_of(TaskId::MergeV0, Arm::Cpss, seed));
+    let traces =
+        (1_000_000..1_000_400).map(|seed| trace_of(TaskId::MergeV0, Arm::Cpss(None), seed));
     let mut episodes = traces.map(|trace| Parts::of(&trace));
     let suits = |parts: &Parts| {
         let replaced = parts.steps.iter().filter(|step| step.what_if.is_some()).count();

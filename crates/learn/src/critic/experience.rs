@@ -78,6 +78,13 @@ impl Experience {
         self.safest.push(false);
     }
 
+    /// Says that nobody looked beyond the last decision: the scene that it led to cannot be told.
+    pub fn cut(&mut self) {
+        if let Some(last) = self.nexts.last_mut().filter(|last| **last == Next::GoesOn as u8) {
+            *last = Next::Unknown as u8;
+        }
+    }
+
     /// Adds another's scenes behind these.
     pub fn append(&mut self, other: &Experience) {
         let base = self.item_numbers.len() as u64;

@@ -55,7 +55,7 @@ pub(crate) fn card(task: &Task) -> Card {
             regimes: vec![],
             episodes: 0,
             first_seed: 0,
-            threshold: 0.0,
+            budgets: Vec::new(),
             shift: 0.0,
             incidents: 0.0,
             start: 0.0,
