@@ -306,9 +306,7 @@ impl<'a> Player<'a> {
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
         let look_ahead = look_ahead(world.task().decision_time);
         record.count(Effects::of(branches, &self.closeness, record.failed(), look_ahead));
-        if let Some(surprise) = account.close(record.failed()) {
-            self.memory.learn(surprise);
-        }
+        self.memory.end_episode(account.close(record.failed()));
         (record.start, record.chosen) = (account.start(), account.chosen());
         record.arriving = account.arriving();
         record.evidence = self.memory.evidence().value();

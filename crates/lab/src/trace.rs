@@ -303,7 +303,6 @@ impl Rules {
             fallback: self.fallback.into(),
             mode: if self.shadow { Mode::Shadow } else { Mode::Enforce },
             last_resort: self.last_resort,
-            ..ShieldSpec::new(self.budget, self.horizon)
         }
     }
 }

@@ -142,9 +142,7 @@ impl Steps {
     /// The account of all decisions, closed with or without an incident.
     pub(super) fn certificate(&self, incident: bool) -> Certificate {
         let (mut account, mut memory) = (self.account, self.memory);
-        if let Some(surprise) = account.close(incident) {
-            memory.learn(surprise);
-        }
+        memory.end_episode(account.close(incident));
         self.shield.certificate().with_account(account).with_memory(memory)
     }
 
