@@ -38,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shield::Shield>()?;
     module.add_class::<shield::Decision>()?;
     module.add_class::<policy::Policy>()?;
+    module.add_class::<sweep::FolderLock>()?;
     module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;
     module.add_function(wrap_pyfunction!(task::policy_config, module)?)?;
     module.add_function(wrap_pyfunction!(settings::shield_settings, module)?)?;

@@ -8,11 +8,15 @@
 //! **Invariant:** a record has the same bytes whoever made it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use cpss::keep::{folder, keep};
+use cpss::lock::{Claim, Lock};
 use cpss::plan::{Plan, Unit, UnitRecord};
-use cpss::reproduce::{run_units, write_results};
+use cpss::reproduce::{run_units_until, write_results};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
@@ -75,26 +79,71 @@ pub(crate) fn unfinished(out: PathBuf, units: Vec<String>) -> PyResult<Vec<Strin
     Ok(left)
 }
 
+/// A folder that nobody else may work in, `cpss reproduce` included, until this is closed.
+#[pyclass(module = "cpss._native")]
+pub(crate) struct FolderLock(Option<Lock>);
+
+#[pymethods]
+impl FolderLock {
+    /// Makes the folder if there is none; `command` is who works there, in words for others.
+    #[new]
+    fn new(out: PathBuf, command: &str) -> PyResult<FolderLock> {
+        let lock = Lock::take(&out, Claim::Alone, command).map_err(in_words)?;
+        Ok(FolderLock(Some(lock)))
+    }
+
+    /// Lets go of it.
+    fn close(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// Does what is left of a plan here, and makes tables, figures, traces and the report of all records;
 /// the report says by which command they are made again.
+///
+/// Interrupted, it begins no other unit and waits for those under way, whose records are kept; interrupted again, it
+/// does not wait.
 #[pyfunction]
 pub(crate) fn finish(
     py: Python<'_>,
     plan: PathBuf,
     out: PathBuf,
     threads: usize,
-    command: &str,
+    command: String,
 ) -> PyResult<()> {
-    py.detach(|| -> anyhow::Result<()> {
+    /// How long somebody who interrupts may be kept waiting for an answer.
+    const PATIENCE: Duration = Duration::from_millis(10);
+    let stop = Arc::new(AtomicBool::new(false));
+    let is_stopped = {
+        let stop = Arc::clone(&stop);
+        move || stop.load(Ordering::Relaxed)
+    };
+    // On a thread of its own, since only this one hears of signals.
+    let worker = std::thread::spawn(move || -> anyhow::Result<()> {
         let plan = Plan::load(&plan)?;
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         pool.install(|| {
-            let records = run_units(&plan.units(), &out)?;
-            write_results(&records, &plan, &out, command)?;
+            let records = run_units_until(&is_stopped, &plan.units(), &out)?;
+            write_results(&records, &plan, &out, &command)?;
             Ok(())
         })
-    })
-    .map_err(in_words)
+    });
+    let mut interruption = None;
+    while !worker.is_finished() {
+        py.detach(|| std::thread::sleep(PATIENCE));
+        if let Err(signal) = py.check_signals() {
+            stop.store(true, Ordering::Relaxed);
+            if interruption.replace(signal).is_some() {
+                break;
+            }
+        }
+    }
+    match interruption {
+        Some(signal) => Err(signal),
+        None => {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(in_words)
+        }
+    }
 }
 
 fn place_of(out: &Path, unit: &Unit) -> PathBuf {

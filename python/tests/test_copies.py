@@ -186,3 +186,14 @@ def test_what_cannot_be_pickled_is_named():
     closed.close()
     with pytest.raises(gym.error.ClosedEnvironmentError):
         pickle.dumps(closed)
+
+
+def test_regression_a_shallow_copy_is_a_branch_too():
+    """One environment with two ledgers would let the budget be spent twice."""
+    env = cpss.ShieldWrapper(cpss.make("merge-v0"))
+    env.reset(seed=0)
+    env.step(1)
+    twin = copy.copy(env)
+    assert twin.env is not env.env
+    assert_same(twin.step(3), env.step(3))
+    assert_same(twin.certificate(), env.certificate())

@@ -11,8 +11,19 @@ import cpss.sb3
 PLAN = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn"], "policies": [0], "episodes": 2, "frontier": []}
 
 
+#: A config that holds itself.
+ITSELF = {}
+ITSELF["itself"] = ITSELF
+
+
 def free(env, observation):
     return [0.0, 0.0]
+
+
+def pictured(config):
+    env = cpss.DrivingEnv("merge-v0", config, render_mode="rgb_array")
+    env.reset(seed=0)
+    return env.render()
 
 
 def test_wrong_arguments_are_named():
@@ -20,6 +31,7 @@ def test_wrong_arguments_are_named():
     for arguments, word in [
         ({}, "cost='driving' is for"),
         ({"cost": "walking"}, "'walking'"),
+        ({"cost": np.zeros(2)}, "`cost` is array"),
         ({"cost": free}, "`budget` is missing"),
         ({"cost": free, "budget": 1.0}, "`horizon` is missing"),
         ({"cost": free, "budget": -1.0, "horizon": 5}, "`budget` is out of range: -1"),
@@ -125,6 +137,25 @@ def test_regression_a_plan_that_was_no_file_is_not_called_one(tmp_path):
         (lambda: cpss.DrivingEnv("merge-v0").reset(seed="1"), "`seed` is '1'"),
         (lambda: cpss.DrivingEnv("merge-v0").reset(seed=1.5), "`seed` is 1.5"),
         (lambda: cpss.DrivingEnv("merge-v0").reset(options={"config": 3}), "`config` is 3"),
+        (lambda: cpss.DrivingEnv("merge-v0").reset(options=3), "`options` is 3"),
+        (lambda: cpss.make_vec("merge-v0", 2).reset(options=3), "`options` is 3"),
+        (lambda: cpss.DrivingEnv("merge-v0", config={"duration": {3}}), r"cannot hold \{3\}"),
+        (lambda: cpss.DrivingEnv("merge-v0", config={(1,): 3}), "keys must be"),
+        (lambda: cpss.DrivingEnv("merge-v0", config=ITSELF), "holds itself"),
+        (lambda: pictured({"screen_width": -5}), "no picture by {'screen_width': -5}"),
+        (lambda: pictured({"screen_height": "tall"}), "no picture by {'screen_height': 'tall'}"),
+        (lambda: pictured({"centering_position": [0]}), r"no picture by {'centering_position': \[0\]}"),
+        (lambda: cpss.make_vec("merge-v0", 2, autoreset_mode="NEXT_STEP"), "one of AutoresetMode.NEXT_STEP or 'NextStep', "),
+        (lambda: cpss.ShieldWrapper(cpss.make("merge-v0"), last_resort=9), "`last_resort`: the action is 9"),
+        (lambda: cpss.ShieldWrapper(cpss.make("merge-v0"), risk="Drift"), "give drift, stationary, or a file"),
+        (lambda: cpss.from_sb3("model.zip"), "`model` is 'model.zip'"),
+        (lambda: cpss.sweep(PLAN, threads="2"), "`threads` is '2'"),
+        (lambda: cpss.sweep(PLAN, threads=1.5), "`threads` is 1.5"),
+        (lambda: cpss.sweep(PLAN, out=None), "`out` is None"),
+        (lambda: cpss.sweep(PLAN, out=""), "`out` is ''"),
+        (lambda: cpss.sweep({**PLAN, "policies": {0}}), r"a plan cannot hold \{0\}"),
+        (lambda: cpss.sweep({**PLAN, "episodes": None}), "a plan cannot hold None"),
+        (lambda: cpss.sweep({**PLAN, "tasks": ["\N{SNOWMAN}\N{AUTOMOBILE}"]}), "no task `\N{SNOWMAN}\N{AUTOMOBILE}`"),
     ],
 )
 def test_regression_odd_arguments_are_named(make, words):
@@ -139,3 +170,76 @@ def test_regression_a_batch_names_a_wrong_action_as_it_was_given():
         with pytest.raises(ValueError, match="environment 1: the action has to be from 0 to 4"):
             envs.step([0, wrong])
     assert [account["steps"] for account in envs.certificates()] == [0, 0]
+
+
+MASKED = np.ma.array(1, mask=True)
+
+
+@pytest.mark.parametrize("task, action", [
+    ("merge-v0", MASKED),
+    ("racetrack-v0", np.ma.array([0.1], mask=[True])),
+    ("racetrack-v0", ["0.1"]),
+    ("racetrack-v0", np.array([0.1 + 1j])),
+    ("racetrack-v0", [10**400]),
+])  # fmt: skip
+def test_regression_what_is_under_a_mask_and_what_is_no_number_is_no_action(task, action):
+    """NumPy makes numbers of all of these."""
+    for env in (cpss.make(task, disable_env_checker=True), cpss.ShieldWrapper(cpss.make(task, disable_env_checker=True))):
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match="the action is"):
+            env.step(action)
+    envs = cpss.make_vec(task, 2, shield=True)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="`actions` "):
+        envs.step(np.ma.stack([action, action]) if isinstance(action, np.ma.MaskedArray) else [action, action])
+    assert [account["steps"] for account in envs.certificates()] == [0, 0]
+
+
+def test_regression_a_masked_action_is_no_last_resort():
+    with pytest.raises(ValueError, match="`last_resort`: the action is masked_array"):
+        cpss.ShieldWrapper(gym.make("CartPole-v1"), 1.0, 5, cost=free, last_resort=MASKED)
+
+
+def test_regression_a_policy_that_cannot_be_read_is_named(tmp_path):
+    place = tmp_path / "cut.safetensors"
+    place.write_bytes(b"short")
+    with pytest.raises(ValueError, match="cut.safetensors: the policy cannot be read"):
+        cpss.load_policy(str(place))
+
+
+class Backwards(gym.ActionWrapper):
+    """The space is the same, the actions are not."""
+
+    def action(self, action):
+        return 4 - action
+
+
+class Stubborn(gym.Wrapper):
+    """No action wrapper, but plays what it likes."""
+
+    def step(self, action):
+        return self.env.step(3)
+
+
+@pytest.mark.parametrize(
+    "between", [Backwards, lambda env: gym.wrappers.StickyAction(env, 0.5), lambda env: gym.wrappers.RepeatAction(env, 4)]
+)
+@pytest.mark.parametrize("make", [cpss.make, lambda task: gym.make(task, disable_env_checker=True)])
+def test_regression_a_wrapper_that_changes_actions_is_not_let_into_the_shield(make, between):
+    """The critic would judge one action, and another would run."""
+    with pytest.raises(ValueError, match="put it around the shield, not into it"):
+        cpss.ShieldWrapper(between(make("merge-v0")))
+    env = between(cpss.ShieldWrapper(make("merge-v0")))
+    env.reset(seed=0)
+    env.step(1)
+
+
+@pytest.mark.parametrize("mode", ["enforce", "shadow"])
+def test_regression_another_action_than_was_judged_is_charged_as_the_worst(mode):
+    env = cpss.ShieldWrapper(Stubborn(cpss.make("merge-v0")), budget=5.0, mode=mode)
+    env.reset(seed=0)
+    shield = env.step(3)[4]["shield"]
+    assert shield["reason"] == "" and env.certificate()["spent"] == shield["cost_executed"]
+    with pytest.warns(RuntimeWarning, match="another-action-ran: 3 .*put it around the shield"):
+        shield = env.step(1)[4]["shield"]
+    assert shield["reason"] == "another-action-ran: 3" and env.certificate()["spent"] >= 1.0

@@ -116,6 +116,27 @@ def test_regression_a_masked_cost_is_unusable(masked):
     assert all_masked.step(0)[4]["shield"]["verdict"] == "infeasible"
 
 
+class Late:
+    """Becomes an array when it is asked for one."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize("odd", [
+    Late(np.ma.array([0.0, 0.001], mask=[True, False])),
+    np.array(["0.0", 0.001], dtype=object),
+    np.array([b"0", 0.001], dtype=object),
+])  # fmt: skip
+def test_regression_what_only_numpy_takes_for_a_number_is_unusable(odd):
+    shield = shielded(lambda env, obs: odd).step(0)[4]["shield"]
+    assert shield["verdict"] != "admit" and shield["executed_action"] == 1
+    assert shield["reason"].startswith("unusable-cost") and np.isnan(shield["cost_proposed"])
+
+
 @pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
 def test_regression_a_masked_context_or_observation_is_unusable():
     hidden = np.ma.array(0.0, mask=True)
@@ -123,6 +144,16 @@ def test_regression_a_masked_context_or_observation_is_unusable():
     assert shielded(free, context=lambda env, obs: hidden).step(1)[4]["shield"]["executed_action"] == 0
     assert shielded(free, observed=lambda *_: hidden).step(0)[4]["shield"]["remaining"] == 4.0
     assert shielded(free, Shown(info={"cost": hidden})).step(0)[4]["shield"]["remaining"] == 4.0
+
+
+@pytest.mark.parametrize("text", ["0", b"0"])
+def test_regression_a_text_is_no_context_and_no_observation(text):
+    free = lambda env, obs: [0.0, 0.001]  # noqa: E731
+    with pytest.warns(RuntimeWarning, match="has to be a real number"):
+        assert shielded(free, context=lambda env, obs: text).step(1)[4]["shield"]["executed_action"] == 0
+    with pytest.warns(RuntimeWarning, match="has to be a real number"):
+        assert shielded(free, observed=lambda *_: text).step(0)[4]["shield"]["remaining"] == 4.0
+        assert shielded(free, Shown(info={"cost": text})).step(0)[4]["shield"]["remaining"] == 4.0
 
 
 def test_regression_costs_above_one_are_unusable_and_said():

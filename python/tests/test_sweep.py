@@ -5,9 +5,11 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import cpss
@@ -183,3 +185,60 @@ def test_mistakes_are_named(tmp_path):
 def test_a_unit_that_fails_fails_the_sweep(local_ray, tmp_path):
     with pytest.raises(Exception, match="builtin:9|policy"):
         cpss.sweep({**PLAN, "policies": [9]}, tmp_path, engine="ray")
+
+
+#: More work than anybody waits for, in units that are soon done.
+LONG = {**PLAN, "tasks": ["merge-v0"], "arms": [f"cpss*{factor}" for factor in range(2, 1000)], "episodes": 50}
+
+
+def begun(out, code=f"import sys, cpss; cpss.sweep({LONG!r}, sys.argv[1], threads=1)"):
+    """A sweep in a process of its own, at work."""
+    process = subprocess.Popen([sys.executable, "-c", code, str(out)], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob("records/*.json")):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+    return process
+
+
+def test_regression_a_folder_is_one_sweeps_at_a_time(command, tmp_path):
+    out = tmp_path / "out"
+    first = begun(out)
+    try:
+        with pytest.raises(ValueError, match=rf"out is in use by process {first.pid} \(`cpss.sweep"):
+            cpss.sweep({**LONG, "arms": ["dqn"]}, out)
+        plan = tmp_path / "plan.toml"
+        plan.write_text("".join(f"{key} = {value!r}\n" for key, value in PLAN.items()))
+        second = subprocess.run([command, "reproduce", "--plan", plan, "--out", out], capture_output=True, text=True, timeout=60)
+        assert second.returncode == 1 and f"in use by process {first.pid}" in second.stderr
+    finally:
+        first.kill()
+        first.communicate()
+    # Killed, it blocks nobody; and who ends well, or badly, lets go.
+    small = {**PLAN, "tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn"], "policies": [0], "episodes": 1}
+    cpss.sweep(small, out)
+    (out / "tables.md").unlink()
+    (out / "tables.md").mkdir()
+    with pytest.raises(ValueError, match="tables.md"):
+        cpss.sweep(small, out)
+    assert not (out / ".lock").exists()
+
+
+def test_regression_an_interrupted_sweep_stops_and_keeps_what_is_done(tmp_path):
+    out = tmp_path / "out"
+    process = begun(out)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode != 0 and said.rstrip().endswith("KeyboardInterrupt")
+    done = list(out.glob("records/*.json"))
+    assert 0 < len(done) < 1000 and not (out / ".lock").exists() and not (out / "tables.md").exists()
+
+
+def test_regression_a_dictionary_may_say_all_that_a_file_may(tmp_path):
+    """Policies made elsewhere are a table in it; ranges, paths and NumPy's numbers are what they hold."""
+    cpss.load_policy("merge-v0", 1).save(tmp_path / "own \N{SNOWMAN}.safetensors")
+    plan = {**PLAN, "tasks": ("merge-v0",), "regimes": ["stationary"], "arms": ["dqn"], "policies": range(1), "episodes": np.int64(2)}
+    own = {"merge-v0": {"files": [tmp_path / "own \N{SNOWMAN}.safetensors"], "config": {"observation": {"type": "Kinematics"}}}}
+    (mine,) = cpss.sweep({**plan, "own": own}, tmp_path / "mine")
+    (shipped,) = cpss.sweep({**plan, "policies": np.array([1])}, tmp_path / "shipped")
+    assert mine["episodes"] == shipped["episodes"]

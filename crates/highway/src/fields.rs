@@ -94,6 +94,10 @@ impl Fields {
         if let Some(value) = self.take(key) {
             match value.as_f64() {
                 Some(number) if MAGNITUDES.contains(&number) && accept(number) => *slot = number,
+                // What is too large may well be above zero.
+                Some(number) if !MAGNITUDES.contains(&number) => {
+                    return Err(self.bad(key, &value, &format!("{wanted}, and at most a million")));
+                }
                 _ => return Err(self.bad(key, &value, wanted)),
             }
         }

@@ -3,7 +3,7 @@
 //! One command per capability, each a short file of its own. Results go to standard output,
 //! progress and logs to standard error; the exit status is zero only for success.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
@@ -60,7 +60,11 @@ enum RiskCommand {
 ///
 /// Whatever went wrong, in words for the person at the terminal.
 pub fn run() -> Result<()> {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    if !matches!(command, Command::Rollout(_) | Command::Audit(_) | Command::Replay(_)) {
+        start_threads()?;
+    }
+    match command {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => reproduce::run_share(&options),
         Command::Merge(options) => reproduce::merge(&options),
@@ -75,4 +79,12 @@ pub fn run() -> Result<()> {
         Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),
     }
+}
+
+/// Starts the threads that episodes are shared out to, here and not when the first is needed, where a failure
+/// could not be told in words.
+fn start_threads() -> Result<()> {
+    rayon::ThreadPoolBuilder::new().build_global().context(
+        "cannot start as many threads; the variable RAYON_NUM_THREADS says how many, say 1",
+    )
 }

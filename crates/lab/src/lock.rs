@@ -1,10 +1,11 @@
-//! Who works in this folder?
+//! Who works in this folder, or on this file?
 //!
-//! A [`Lock`] keeps two commands from writing the same files of a folder at once. The operating system holds it on the
+//! A [`Lock`] keeps two commands from writing the same files at once: those of a folder ([`Lock::take`]), or one that
+//! takes long to make, with what stands beside it ([`Lock::take_file`]). The operating system holds it on the
 //! file `.lock` and lets go of it when the process ends, however it ends: a killed one blocks nobody.
 //! Its holder's name stands in the file, for whoever comes second.
 //!
-//! **Invariants:** a folder that somebody has alone is nobody else's; who ends well leaves no file behind.
+//! **Invariants:** what somebody has alone is nobody else's; who ends well leaves no file behind.
 //!
 //! **Absent on purpose:** waiting for whoever works there to be done.
 
@@ -24,7 +25,7 @@ pub const FILE: &str = ".lock";
 /// How often a lock is tried for that somebody is about to let go of.
 const ATTEMPTS: u32 = 10;
 
-/// A folder that is ours until this is dropped.
+/// A folder or a file that is ours until this is dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -49,13 +50,26 @@ impl Lock {
     /// A folder that somebody else works in, with their name; or one that cannot be written.
     pub fn take(place: &Path, claim: Claim, command: &str) -> Result<Lock> {
         folder(place)?;
-        let path = place.join(FILE);
+        let what = format!("the folder {}", place.display());
+        Lock::hold(place.join(FILE), &what, claim, command)
+    }
+
+    /// Claims a file that is being made, alone: `mine.safetensors` by `mine.lock`. Its folder has to be there.
+    ///
+    /// # Errors
+    ///
+    /// A file that somebody else is making, with their name; or a folder that cannot be written.
+    pub fn take_file(place: &Path, command: &str) -> Result<Lock> {
+        let what = place.display().to_string();
+        Lock::hold(place.with_extension("lock"), &what, Claim::Alone, command)
+    }
+
+    fn hold(path: PathBuf, what: &str, claim: Claim, command: &str) -> Result<Lock> {
         let mut attempts = ATTEMPTS;
         loop {
             attempts -= 1;
             let file = File::options().create(true).append(true).open(&path);
-            let mut file =
-                file.with_context(|| format!("cannot write into the folder {}", place.display()))?;
+            let mut file = file.with_context(|| format!("cannot write {what}"))?;
             match claim.try_on(&file) {
                 Ok(()) => {}
                 // A share that ends has the folder alone for a moment, to see whether it is the last.
@@ -66,10 +80,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let holders = fs::read_to_string(&path).unwrap_or_default();
                     let holder = holders.lines().last().unwrap_or("another process");
-                    bail!(
-                        "the folder {} is in use by {holder}: wait for it, or give another --out",
-                        place.display()
-                    );
+                    bail!("{what} is in use by {holder}: wait for it, or choose another place");
                 }
                 // A file system without locks: better unguarded than not at all.
                 Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
@@ -163,6 +174,19 @@ mod tests {
         assert!(take(Claim::Alone, "whole").is_err());
         drop(shares);
         take(Claim::Alone, "whole").unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a lock was left");
+    }
+
+    #[test]
+    fn regression_a_file_is_made_by_one_command_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let take = |name: &str| Lock::take_file(&place.path().join(name), "cpss train");
+        let first = take("a.safetensors").unwrap();
+        let refusal = take("a.safetensors").unwrap_err().to_string();
+        assert!(refusal.contains("a.safetensors is in use by process"), "{refusal}");
+        let neighbour = take("b.safetensors").unwrap();
+        drop((first, neighbour));
+        take("a.safetensors").unwrap();
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a lock was left");
     }
 }

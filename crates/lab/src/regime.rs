@@ -15,7 +15,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId, World};
 use serde::Deserialize;
@@ -149,53 +149,28 @@ impl RegimeSpec {
     fn check(&self) -> Result<()> {
         let full = &self.full;
         let ExtraCars { merge_highway, merge_ramp, intersection, racetrack } = full.extra_cars;
-        let most = merge_highway.max(merge_ramp).max(intersection).max(racetrack);
-        for (field, value, in_range) in [
-            ("peak", self.peak, (0.0..=1.0).contains(&self.peak)),
-            ("changes", self.changes as f64, self.changes <= 100),
-            ("full.extra_cars", f64::from(most), most <= 100),
-            ("ramp", self.ramp, (0.0..=1e4).contains(&self.ramp)),
-            ("full.headway", full.headway, (0.1..=10.0).contains(&full.headway)),
-            (
-                "full.jam_distance_cut",
-                full.jam_distance_cut,
-                (0.0..1.0).contains(&full.jam_distance_cut),
-            ),
-            (
-                "full.acceleration_boost",
-                full.acceleration_boost,
-                (0.0..=5.0).contains(&full.acceleration_boost),
-            ),
-            (
-                "full.highway_density",
-                full.highway_density,
-                (0.2..=5.0).contains(&full.highway_density),
-            ),
-            (
-                "full.spawn_probability",
-                full.spawn_probability,
-                (0.0..=1.0).contains(&full.spawn_probability),
-            ),
-            ("full.speed_spread", full.speed_spread, (0.0..=0.9).contains(&full.speed_spread)),
-            (
-                "full.brakings_per_second",
-                full.brakings_per_second,
-                (0.0..=10.0).contains(&full.brakings_per_second),
-            ),
-            (
-                "full.imposed_braking",
-                full.imposed_braking,
-                (0.1..=20.0).contains(&full.imposed_braking),
-            ),
-            (
-                "full.lane_change_gain",
-                full.lane_change_gain,
-                (0.0..=10.0).contains(&full.lane_change_gain),
-            ),
+        let cars = merge_highway.max(merge_ramp).max(intersection).max(racetrack);
+        // A field, its number, and the least and the most that it may be.
+        for (field, value, least, most) in [
+            ("peak", self.peak, 0.0, 1.0),
+            ("changes", self.changes as f64, 0.0, 100.0),
+            ("full.extra_cars", f64::from(cars), 0.0, 100.0),
+            ("ramp", self.ramp, 0.0, 1e4),
+            ("full.headway", full.headway, 0.1, 10.0),
+            ("full.jam_distance_cut", full.jam_distance_cut, 0.0, 1.0_f64.next_down()),
+            ("full.acceleration_boost", full.acceleration_boost, 0.0, 5.0),
+            ("full.highway_density", full.highway_density, 0.2, 5.0),
+            ("full.spawn_probability", full.spawn_probability, 0.0, 1.0),
+            ("full.speed_spread", full.speed_spread, 0.0, 0.9),
+            ("full.brakings_per_second", full.brakings_per_second, 0.0, 10.0),
+            ("full.imposed_braking", full.imposed_braking, 0.1, 20.0),
+            ("full.lane_change_gain", full.lane_change_gain, 0.0, 10.0),
         ] {
-            if !in_range {
-                bail!("regime `{}`: `{field}` is out of range: {value}", self.name);
-            }
+            ensure!(
+                (least..=most).contains(&value),
+                "regime `{}`: `{field}` is out of range: {value}, not from {least} to {most}",
+                self.name
+            );
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -160,6 +160,13 @@ pub fn run_share(options: &RunOptions) -> Result<()> {
 pub fn merge(options: &MergeOptions) -> Result<()> {
     let mut records = Vec::new();
     let plan = Plan::load(&options.plan)?;
+    for share in &options.shares {
+        ensure!(
+            share.join("records").is_dir(),
+            "{} is no share of a plan: it has no folder `records`, which `cpss run --out` makes",
+            share.display()
+        );
+    }
     for unit in plan.units() {
         let name = format!("{}.json", unit.name());
         let mut found = None;
@@ -169,7 +176,17 @@ pub fn merge(options: &MergeOptions) -> Result<()> {
                 break;
             }
         }
-        let record = found.with_context(|| format!("no share has finished the unit {name}"))?;
+        let record = found.with_context(|| {
+            let is_old = |share: &PathBuf| share.join("records").join(&name).exists();
+            match options.shares.iter().find(|share| is_old(share)) {
+                None => format!("no share has finished the unit {name}; `cpss run` goes on with it"),
+                Some(share) => format!(
+                    "no share has finished the unit {name}: what {} has of it is damaged, or was made by another \
+                     program, policy or setting; `cpss run --out {0}` does it again",
+                    share.display()
+                ),
+            }
+        })?;
         records.push(record);
     }
     let _lock = Lock::take(&options.out, Claim::Alone, "cpss merge")?;
@@ -248,6 +265,20 @@ pub fn write_results(
 ///
 /// As [`run`].
 pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
+    run_units_until(&|| false, units, out)
+}
+
+/// The same, for somebody who may want it to stop: no unit is begun after that, and those under way are finished and
+/// kept.
+///
+/// # Errors
+///
+/// As [`run`], or if it was stopped.
+pub fn run_units_until(
+    is_stopped: &(dyn Fn() -> bool + Sync),
+    units: &[Unit],
+    out: &Path,
+) -> Result<Vec<UnitRecord>> {
     let folder = records_folder(out)?;
     let progress = Meter::new("units", 0, units.len() as u64);
     let finish = |unit: &Unit| -> Result<UnitRecord> {
@@ -255,6 +286,7 @@ pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
         let record = match finished(&place, unit)? {
             Some(record) => record,
             None => {
+                ensure!(!is_stopped(), "stopped; what was finished is kept");
                 let Unit { task, regime, arm, policy, .. } = unit;
                 progress.tell(format!("{task} {regime} {arm} policy {policy}"));
                 let record = unit.run()?;

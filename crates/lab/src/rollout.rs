@@ -97,7 +97,11 @@ enum Actions {
 
 impl Actions {
     fn parse(text: &str, controls: &Controls) -> Result<Actions> {
-        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let none = text.trim().is_empty();
+        let words = text.split(',').map(str::trim).skip(usize::from(none));
+        if let Some(place) = words.clone().position(str::is_empty) {
+            bail!("action {place} of `{text}` is missing: there is nothing between two commas");
+        }
         if controls.action_count().is_some() {
             let index = |word: &str| {
                 word.parse().with_context(|| format!("`{word}` is not the index of an action"))

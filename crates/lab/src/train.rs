@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use cpss_highway::{Task, TaskId};
 use cpss_learn::policy::card;
@@ -130,6 +130,12 @@ struct Report<'a> {
 pub fn run(options: &Options) -> Result<()> {
     let settings = settings_of(options)?;
     let files = RunFiles::beside(&options.out())?;
+    ensure!(
+        !options.resume || files.checkpoint.exists(),
+        "there is no run to go on with: {} is not there; leave --resume out to begin one",
+        files.checkpoint.display()
+    );
+    let _lock = files.claim()?;
     let task = policy_task(options.env);
     let mut learner = learner(options, &files, &settings, &task)?;
     let mut journal = Journal::open(&files, &learner.progress())?;
@@ -212,8 +218,11 @@ fn learner(
     }
     let bytes = std::fs::read(&files.checkpoint)
         .with_context(|| format!("cannot read the checkpoint {path}"))?;
-    let learner = Learner::resume(worlds, &bytes)
-        .with_context(|| format!("cannot go on from {path} in {}", options.env.name()))?;
+    // Its words say the cause already, which a chain of errors would say again.
+    let learner = Learner::resume(worlds, &bytes).map_err(|error| {
+        let env = options.env.name();
+        anyhow!("cannot go on from {path} in {env}: {error}; delete it to start again")
+    })?;
     ensure!(
         learner.seed() == options.seed,
         "{path} is a run of seed {}, but --seed is {}",

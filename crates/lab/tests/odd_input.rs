@@ -52,6 +52,11 @@ fn regression_where_results_cannot_go_is_said_before_the_work() {
         ("reproduce --full --write plain.md", "plain.md lacks the lines"),
         ("bench --seconds 3600 --write plain.md", "plain.md lacks the lines"),
         ("policies --episodes 500000 --write plain.md", "plain.md lacks the lines"),
+        ("risk learn --env merge-v0 --rounds 100 --out folder.safetensors", "is a folder"),
+        ("risk calibrate --env merge-v0 --episodes 25000 --out folder.safetensors", "is a folder"),
+        ("risk calibrate --env merge-v0 --episodes 25000 --out x.onnx", "a .safetensors file"),
+        ("risk calibrate --env merge-v0 --episodes 25000 --out no/x.safetensors", "no folder no"),
+        ("train --env merge-v0 --resume --out none.safetensors", "leave --resume out to begin one"),
     ] {
         let said = refusal(folder.path(), words);
         assert!(said.contains(message), "{words}: {said}");
@@ -65,7 +70,8 @@ fn regression_a_regime_of_a_million_cars_is_refused() {
     let regime = "name = \"x\"\npeak = 1.0\nchanges = 1\n[full.extra_cars]\nmerge_ramp = 1000000\n";
     fs::write(folder.path().join("crowd.toml"), regime).unwrap();
     let said = refusal(folder.path(), "evaluate --env merge-v0 --regime crowd.toml");
-    assert!(said.contains("`full.extra_cars` is out of range: 1000000"), "{said}");
+    let words = "`full.extra_cars` is out of range: 1000000, not from 0 to 100";
+    assert!(said.contains(words), "{said}");
 }
 
 #[test]
@@ -89,4 +95,56 @@ fn folders_in_the_place_of_files_are_named() {
         let said = refusal(folder.path(), words);
         assert!(said.contains("d."), "{words}: {said}");
     }
+}
+
+#[test]
+fn regression_what_is_no_trace_is_called_that_and_a_version_is_not_called_forged() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("empty.jsonl", "");
+    write("notes.md", "# Notes\n\nNothing here is a trace.\n");
+    write("old.jsonl", "{\"cpss_trace\":2}\n");
+    for name in ["empty.jsonl", "notes.md"] {
+        let said = refusal(folder.path(), &format!("audit {name}"));
+        assert!(said.contains("this is no trace") && !said.contains("above"), "{said}");
+    }
+    let said = refusal(folder.path(), "audit old.jsonl");
+    assert!(said.contains("of version 2") && !said.contains("not as it was written"), "{said}");
+}
+
+#[test]
+fn regression_a_misspelt_critic_is_told_what_there_is_and_a_damaged_one_once_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = refusal(folder.path(), "evaluate --env merge-v0 --risk Drift");
+    assert!(said.contains("give drift, stationary, or a file"), "{said}");
+    fs::write(folder.path().join("empty.safetensors"), "").unwrap();
+    let said = refusal(folder.path(), "evaluate --env merge-v0 --risk empty.safetensors");
+    assert_eq!(said.matches("not whole").count(), 1, "{said}");
+}
+
+#[test]
+fn regression_an_action_that_is_missing_is_not_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    for actions in ["1,,3", ",", "1,2,"] {
+        let words = format!("rollout --env merge-v0 --seed 1 --actions {actions}");
+        let said = refusal(folder.path(), &words);
+        assert!(said.contains("is missing"), "{said}");
+    }
+    let words = "rollout --env highway-v0 --seed 1 --actions 1 --config {\"duration\":1e9}";
+    assert!(refusal(folder.path(), words).contains("at most a million"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn regression_threads_that_cannot_be_started_are_an_error_in_words() {
+    // Every thread reserves room for its stack, of which there is not enough.
+    let run = Command::new("sh")
+        .args(["-c", "ulimit -v 700000; exec \"$0\" evaluate --env merge-v0 --episodes 1"])
+        .arg(env!("CARGO_BIN_EXE_cpss"))
+        .env("RAYON_NUM_THREADS", "1000")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("RAYON_NUM_THREADS") && !said.contains("panicked"), "{said}");
 }

@@ -141,6 +141,54 @@ fn regression_two_runs_do_not_trip_over_each_other_in_one_folder() {
 }
 
 #[test]
+fn regression_two_runs_do_not_make_the_same_file_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, out) in [
+        ("train --env merge-v0 --steps 100000000 --out a.safetensors", "a.safetensors"),
+        ("risk learn --env merge-v0 --out b.safetensors", "b.safetensors"),
+    ] {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut first = Command::new(env!("CARGO_BIN_EXE_cpss"))
+            .current_dir(folder.path())
+            .args(&words)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Its log is opened after its lock is taken.
+        while !folder.path().join(out).with_extension("csv").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (success, error) = cpss(folder.path(), &words);
+        let holder = format!("{out} is in use by process {} (`cpss ", first.id());
+        assert!(!success && error.contains(&holder), "{error}");
+        first.kill().unwrap();
+        first.wait().unwrap();
+    }
+    // Killed, it blocks nobody.
+    let again = ["train", "--env", "merge-v0", "--steps", "8", "--score-episodes", "1", "--out"];
+    let (success, error) = cpss(folder.path(), &[again.as_slice(), &["a.safetensors"]].concat());
+    assert!(success, "{error}");
+    assert!(!folder.path().join("a.lock").exists());
+}
+
+#[test]
+fn regression_shares_that_are_none_and_records_of_other_settings_are_named() {
+    let folder = folder_with_plan();
+    let merge =
+        |share| cpss(folder.path(), &["merge", "--plan", "plan.toml", "--out", "all", share]);
+    for share in ["absent", "plan.toml"] {
+        let (success, error) = merge(share);
+        assert!(!success && error.contains(&format!("{share} is no share of a plan")), "{error}");
+    }
+    assert!(cpss(folder.path(), &["run", "--plan", "plan.toml", "--out", "share"]).0);
+    let place = folder.path().join("share/records/merge-v0_high_cpss_0_1020000_6.json");
+    fs::write(place, "{}").unwrap();
+    let (success, error) = merge("share");
+    assert!(!success && error.contains("no share has finished the unit"), "{error}");
+    assert!(error.contains("what share has of it is damaged, or was made by another"), "{error}");
+}
+
+#[test]
 fn finished_units_are_not_done_again_and_damaged_ones_are() {
     let folder = folder_with_plan();
     let run = ["run", "--plan", "plan.toml", "--out", "out"];

@@ -208,7 +208,11 @@ fn a_stopped_run_is_neither_overwritten_nor_mistaken_for_another() {
 fn a_damaged_checkpoint_is_an_error_that_names_the_file() {
     let place = Place::new();
     let words = format!("{MERGE} --seed 0 --out m.safetensors");
-    assert!(place.train_badly(&format!("{words} --resume")).contains("cannot read the checkpoint"));
+    assert!(
+        place
+            .train_badly(&format!("{words} --resume"))
+            .contains("there is no run to go on with: m.checkpoint")
+    );
     place.train_badly(&format!("{words} --pause-at 300"));
     let whole = place.bytes("m.checkpoint");
     for damaged in [&whole[..whole.len() / 2], b"not a checkpoint", b""] {

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cpss import _native
-from cpss.envs import as_index, whole
+from cpss.envs import as_index, real_numbers, whole
 
 #: How many candidates a continuous action is compared with, the last resort among them.
 CANDIDATES = 32
@@ -39,7 +39,10 @@ class Discrete:
     def __init__(self, space: spaces.Discrete, last_resort, task, settings: dict) -> None:
         self.space, self.count = space, int(space.n)
         if last_resort is not None:
-            settings["last_resort"] = self.read(last_resort)
+            try:
+                settings["last_resort"] = self.read(last_resort)
+            except ValueError as error:
+                raise ValueError(f"`last_resort`: {error}") from None
         elif task is not None:
             settings["last_resort"] = task.last_resort
 
@@ -81,8 +84,8 @@ class Box:
         if last_resort is None:
             last_resort = (low + high) / 2 if task is None else task.last_resort_point
         try:
-            self.last_resort = np.asarray(last_resort, np.float64).ravel()
-        except (TypeError, ValueError):
+            self.last_resort = real_numbers(last_resort, np.float64).ravel()
+        except (TypeError, ValueError, OverflowError):
             self.last_resort = np.empty(0)
         if self.last_resort.shape != low.shape or not ((low <= self.last_resort) & (self.last_resort <= high)).all():
             raise ValueError(f"`last_resort` is {last_resort!r}, but has to be a point of {space}")
@@ -91,8 +94,8 @@ class Box:
 
     def read(self, action) -> np.ndarray:
         try:
-            point = np.array(action, dtype=self.space.dtype)
-        except (TypeError, ValueError):
+            point = real_numbers(action, self.space.dtype)
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"the action is {action!r}, but has to be numbers of the shape {self.space.shape}") from None
         if point.shape != self.space.shape:
             raise ValueError(f"the action has the shape {point.shape}, but has to have {self.space.shape}")

@@ -174,7 +174,24 @@ def driver_of(env: gym.Env, risk: str | os.PathLike | None = None) -> Driver:
             f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "
             "put it around the shield, not into it"
         )
+    check_way_in(env)
     return driver
+
+
+def check_way_in(env: gym.Env) -> None:
+    """Whether an action that comes out of the shield is the one that the scene gets, and once.
+
+    Raises:
+        ValueError: for a wrapper in between that makes another action of it, whatever it calls its space, or that has it run
+            on decisions that nobody judges.
+    """
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, (gym.ActionWrapper, gym.wrappers.RepeatAction)):
+            raise ValueError(
+                f"{type(env).__name__} in this environment makes other actions of those that the shield lets through: "
+                "put it around the shield, not into it"
+            )
+        env = env.env
 
 
 def upstream_id(inner: Any) -> str:

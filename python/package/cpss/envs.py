@@ -98,6 +98,7 @@ class DrivingEnv(gym.Env):
             seed = checked_seed(seed)
         super().reset(seed=seed)
         before = self._world
+        check_options(options)
         if options and options.get("config"):
             self._configure({**self.config, **config_of(options["config"])})
         if before is None and seed is None:
@@ -279,12 +280,18 @@ def spaces_of(task: _native.Task) -> tuple[spaces.Box, spaces.Space]:
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number, of whatever type."""
     try:
-        number = operator.index(value)
+        number = operator.index(unmasked(value))
     except TypeError:
         raise ValueError(f"`{name}` is {value!r}, but has to be a whole number") from None
     if number < least:
         raise ValueError(f"`{name}` is {number}, but has to be at least {least}")
     return number
+
+
+def check_options(options: Any) -> None:
+    """Whether these are options of a ``reset``."""
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"`options` is {options!r}, but has to be a dictionary")
 
 
 def config_of(config: dict | None) -> dict:
@@ -304,16 +311,30 @@ def config_json(config: dict) -> str:
 
     try:
         return json.dumps(config, default=plain, allow_nan=False)
-    except ValueError:
+    except TypeError as error:
+        raise ValueError(f"`config`: {error}") from None
+    except RecursionError:
+        raise ValueError("`config` is nested too deeply") from None
+    except ValueError as error:
+        if "Circular" in str(error):
+            raise ValueError("`config` holds itself") from None
         raise ValueError(f"a config cannot hold NaN or infinity, but is {config!r}") from None
 
 
 def window(task: str, config: dict) -> tuple[tuple[int, int], float, tuple[float, float]]:
     """Size, scale and centre of a task's pictures, by upstream's keys."""
     (width, height), scaling, centering = _WINDOWS[task.split("-")[0]]
-    size = (int(config.get("screen_width", width)), int(config.get("screen_height", height)))
-    x, y = config.get("centering_position", centering)
-    return size, float(config.get("scaling", scaling)), (float(x), float(y))
+    keys = ("screen_width", "screen_height", "centering_position", "scaling")
+    try:
+        size = (int(config.get("screen_width", width)), int(config.get("screen_height", height)))
+        x, y = config.get("centering_position", centering)
+        scale = float(config.get("scaling", scaling))
+        if min(size) < 1:
+            raise ValueError
+        return size, scale, (float(x), float(y))
+    except (TypeError, ValueError, OverflowError):
+        given = {key: config[key] for key in keys if key in config}
+        raise ValueError(f"there can be no picture by {given}: a size is at least 1, a scale a number, a centre two of them") from None
 
 
 def checked_seed(seed: int) -> int:
@@ -323,11 +344,36 @@ def checked_seed(seed: int) -> int:
     return operator.index(seed)
 
 
+def unmasked(value: Any) -> Any:
+    """The same, unless a mask says that it is none: NumPy would bring to light what is under it.
+
+    Raises:
+        TypeError: for what is masked.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError("it is masked")
+    return value
+
+
+def real_numbers(values: Any, dtype: Any) -> np.ndarray:
+    """Numbers as an array that nobody else has.
+
+    Raises:
+        TypeError: for what is masked, and for texts, times and complex numbers, of which NumPy would make numbers as well.
+        ValueError: for what is no array.
+        OverflowError: for a number that is too large for any.
+    """
+    found = unmasked(np.asanyarray(values))
+    if found.dtype.kind not in "biufO":
+        raise TypeError(f"{found.dtype} is no kind of real numbers")
+    return np.array(found, dtype, subok=False)
+
+
 def as_index(action, space: spaces.Discrete) -> int:
     """A discrete action as an index from 0."""
     first, last = int(space.start), int(space.start + space.n - 1)
     try:
-        chosen = operator.index(action)
+        chosen = operator.index(unmasked(action))
     except TypeError:
         raise ValueError(f"the action is {action!r}, but has to be an integer from {first} to {last}") from None
     if not first <= chosen <= last:
@@ -338,8 +384,8 @@ def as_index(action, space: spaces.Discrete) -> int:
 def as_point(action, space: spaces.Box) -> np.ndarray:
     """A continuous action as an array of single-precision numbers."""
     try:
-        point = np.array(action, np.float32)
-    except (TypeError, ValueError):
+        point = real_numbers(action, np.float32)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"the action is {action!r}, but has to be {space.shape[0]} numbers") from None
     if point.shape != space.shape:
         raise ValueError(f"the action has the shape {point.shape}, but has to have {space.shape}")

@@ -16,6 +16,7 @@ WHOSE = {
     "preferences": "`preferences`",
     "observed": '`observed`, or the environment\'s `info["cost"]`',
     "scale": '`observed`, or the environment\'s `info["cost"]`',
+    "ran": "environment",
 }
 #: What it leads to.
 MEANING = {
@@ -24,6 +25,7 @@ MEANING = {
     "preferences": "the least costly action stands in then",
     "observed": "the worst, 1, is charged then",
     "scale": "it is charged as it is, but costs are from 0, no risk, to 1, the worst there is",
+    "ran": "a wrapper in it makes another action of the one that was judged: put it around the shield; the worst, 1, is charged then",
 }
 
 ONCE = 'This is said once; `info["shield"]["reason"]` has it of every step.'

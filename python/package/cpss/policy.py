@@ -33,7 +33,10 @@ def load_policy(task: str, seed: int = 0) -> Policy:
     True
     """
     if str(task).endswith(".safetensors"):
-        return Policy(_native.Policy.from_bytes(Path(task).read_bytes()))
+        try:
+            return Policy(_native.Policy.from_bytes(Path(task).read_bytes()))
+        except ValueError as error:
+            raise ValueError(f"{task}: {error}") from None
     if whole("seed", seed, 0) >= 2**32:
         raise ValueError(f"`seed` is {seed}, but has to be from 0 to 4")
     return Policy(_native.Policy.shipped(short_id(task), seed))

@@ -219,6 +219,8 @@ def from_sb3(model: BaseAlgorithm) -> Policy:
     """
     import torch
 
+    if not isinstance(model, BaseAlgorithm):
+        raise ValueError(f"`model` is {model!r}, but has to be one of Stable-Baselines3's, such as DQN.load(path)")
     if not isinstance(model.action_space, spaces.Discrete):
         raise ValueError(f"the model's actions are {model.action_space}, but have to be Discrete")
     if not isinstance(model.observation_space, spaces.Box):

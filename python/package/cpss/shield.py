@@ -29,7 +29,7 @@ from cpss.actions import CANDIDATES, Box, Discrete, actions_of
 from cpss.driving import Driver, driver_of, source_of
 from cpss.envs import short_id
 from cpss.notices import Notices
-from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, numbers_of, preferences_of, reasons
+from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, number_of, numbers_of, preferences_of, reasons
 
 #: The keys of ``info["shield"]``, on every step and on resets.
 KEYS = (
@@ -103,7 +103,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     semicolon between: what was wrong with all costs; ``unusable-context: ...``, if the context was no number from 0
     (then only actions of cost 0 are admissible); ``unusable-preferences: ...`` (then the least costly action stands
     in); ``unusable-observation: ...``, if the observed cost was no number from 0 (then 1 is charged); ``observed-above-1:
-    ...`` (then that is charged). Of each kind of trouble there is one warning, the first time.
+    ...`` (then that is charged); ``another-action-ran: ...``, if a wrapper between the shield and a driving task gave it another
+    action than was judged (then 1 is charged). Of each kind of trouble there is one warning, the first time.
 
     A copy or a pickled one goes on with the episode and its ledger, if the environment and your functions can be copied or
     pickled. Plain ``pickle`` takes functions that a module has by name; for others there is ``cloudpickle``.
@@ -152,7 +153,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         self._driver: Driver | None = None
-        if cost == "driving":
+        if isinstance(cost, str) and cost == "driving":
             self._driver = driver_of(env, risk)
             settings = {**shield_settings(self._driver.task.id), **settings}
         elif not callable(cost):
@@ -220,6 +221,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
             observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
+            if self._driver is not None and not has_run(info, shown[1]):
+                observed, problem = np.nan, {"ran": f"another-action-ran: {info['action']}"}
         finally:
             charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
@@ -269,6 +272,10 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._shield = _native.Shield(self._settings)
         self._shield.restore(state["_shield"])
 
+    def __copy__(self) -> ShieldWrapper:
+        """A branch as well: one environment with two ledgers would let the budget be spent twice."""
+        return copy.deepcopy(self)
+
     def __deepcopy__(self, memo: dict) -> ShieldWrapper:
         """A branch of the episode, with its own ledger."""
         twin = type(self).__new__(type(self))
@@ -296,7 +303,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             problems["cost"] = in_words(error)
         try:
             if self._context is not None:
-                density = float(self._context(self.env, apart(self._observation)))
+                density = number_of(self._context(self.env, apart(self._observation)))
             if not is_usable(density):
                 problems["context"] = f"unusable-context: {density}"
         except Exception as error:
@@ -314,9 +321,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         """What is charged for a step, and what is wrong with that; what cannot be told is charged as the worst."""
         try:
             if self._observed is not None:
-                cost = float(self._observed(self.env, apart(observation), terminated, info_apart(info)))
+                cost = number_of(self._observed(self.env, apart(observation), terminated, info_apart(info)))
             elif self._driver is None and "cost" in info:
-                cost = float(info["cost"])
+                cost = number_of(info["cost"])
             else:
                 # Nobody is to blame for this one but the prediction, of which there is a warning already.
                 return predicted, {} if is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
@@ -334,6 +341,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             return self._driver.closeness(terminated)
         except Exception:
             return 1.0
+
+
+def has_run(info: dict, executed: Any) -> bool:
+    """Whether a driving task says that it was given this action, or does not say which."""
+    found = info.get("action", executed)
+    return found == executed if type(found) is int else bool(np.array_equal(found, executed))
 
 
 def check_single(env: Any) -> None:

@@ -84,16 +84,33 @@ def numbers_of(found: Any, count: int, what: str, is_row: bool = False) -> np.nd
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         # A mask says that the number under it is none, and `np.array` would bring it to light.
         found = np.ma.array(found, dtype=np.float64).filled(np.nan)
-    plain = np.asarray(found)
+    plain = np.asanyarray(found)
+    if isinstance(plain, np.ma.MaskedArray):
+        # Something that becomes one only when it is asked for an array.
+        plain = np.ma.filled(plain.astype(np.float64), np.nan)
     # NumPy would make numbers of texts, times and records as well, and of complex ones half.
     if plain.dtype.kind not in "biufO":
         raise TypeError(f"could not convert {plain.dtype}: {what} have to be real numbers")
+    if plain.dtype.kind == "O" and any(isinstance(part, (str, bytes)) for part in plain.flat):
+        raise TypeError(f"could not convert a text: {what} have to be real numbers")
     numbers = np.array(plain, dtype=np.float64)
     if is_row:
         numbers = numbers.ravel()
     if numbers.shape != (count,):
         raise ValueError(f"{what} of the shape {numbers.shape}, but there are {count} actions")
     return numbers
+
+
+def number_of(found: Any) -> float:
+    """One number; a text of one is none.
+
+    Raises:
+        TypeError: for what is no real number.
+        ValueError, OverflowError: the same.
+    """
+    if isinstance(found, (str, bytes, bytearray)):
+        raise TypeError(f"could not convert the text {found!r}: it has to be a real number")
+    return float(found)
 
 
 def is_usable(number: float) -> bool:

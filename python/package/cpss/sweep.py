@@ -13,10 +13,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cpss import _native
+from cpss.envs import whole
 
 #: How often a unit whose worker died is given to another.
 RETRIES = 5
@@ -41,6 +45,9 @@ def sweep(
         threads: How many threads a machine uses, or on Ray a unit; all of them, or on Ray one, if left out. Ray
             waits for a machine that has as many, for ever if there is none.
 
+    A folder that another sweep, or ``cpss reproduce``, is at work in is a ``ValueError`` with its name. Ctrl-C stops when the
+    units under way are done, whose records are kept; a second one does not wait for them.
+
     A unit travels to Ray's workers as text. If its regime is a file, only the path travels: the file has to be in the
     same place on every machine.
 
@@ -54,8 +61,10 @@ def sweep(
     """
     if engine not in ("local", "ray"):
         raise ValueError(f"`engine` is {engine!r}, but has to be 'local' or 'ray'")
-    if threads is not None and threads < 1:
-        raise ValueError(f"`threads` is {threads}, but has to be at least 1")
+    if threads is not None:
+        threads = whole("threads", threads, 1)
+    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out):
+        raise ValueError(f"`out` is {out!r}, but has to be the path of a folder")
     with tempfile.TemporaryDirectory() as folder:
         if not isinstance(plan, (dict, str, os.PathLike)):
             raise ValueError(f"`plan` is {plan!r}, but has to be a dictionary or the path of a TOML file")
@@ -63,13 +72,14 @@ def sweep(
         command = "cpss.sweep(plan)" if isinstance(plan, dict) else f"cpss reproduce --plan {path}"
         units = units_of(path, is_file=not isinstance(plan, dict))
         out = Path(out)
-        if engine == "ray":
-            share_out(_native.unfinished(out, units), out, threads or 1)
-        # Does nothing for units that are done, so this is the whole work of the local engine and none of
-        # Ray's.
-        _native.finish(path, out, threads or os.cpu_count() or 1, command)
-    places = [out / "records" / f"{name_of(unit)}.json" for unit in units]
-    return [json.loads(place.read_text()) for place in places]
+        with closing(_native.FolderLock(out, command)):
+            if engine == "ray":
+                share_out(_native.unfinished(out, units), out, threads or 1)
+            # Does nothing for units that are done, so this is the whole work of the local engine and none of
+            # Ray's.
+            _native.finish(path, out, threads or os.cpu_count() or 1, command)
+            places = [out / "records" / f"{name_of(unit)}.json" for unit in units]
+            return [json.loads(place.read_text()) for place in places]
 
 
 def units_of(path: Path, is_file: bool) -> list[str]:
@@ -123,10 +133,32 @@ def _native_run(unit: str, threads: int) -> bytes:
 
 
 def written(plan: dict[str, Any], path: Path) -> Path:
-    """A plan as a TOML file. Its values are texts, numbers and lists of these, which JSON writes as TOML
-    reads them."""
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in plan.items()))
+    """A plan as a TOML file.
+
+    Raises:
+        ValueError: for a value that no plan can hold.
+    """
+    path.write_text("".join(f"{toml(str(key))} = {toml(value)}\n" for key, value in plan.items()), encoding="utf-8")
     return path
+
+
+def toml(value: Any) -> str:
+    """A text, a number, a list or a dictionary as TOML writes it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml(str(key))} = {toml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (list, tuple, range)):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, float):
+        # NaN and infinity are lower case there.
+        return repr(value)
+    if isinstance(value, (str, bool, int)):
+        # Texts as JSON writes them, but for what lies beyond 16 bits, and one more character that has to be escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    raise ValueError(f"a plan cannot hold {value!r}: texts, numbers, lists and dictionaries of these are possible")
 
 
 def name_of(unit: str) -> str:

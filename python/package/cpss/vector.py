@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cpss import _native
-from cpss.envs import DrivingEnv, checked_seed, config_json, config_of, short_id, spaces_of, whole, window
+from cpss.envs import DrivingEnv, check_options, checked_seed, config_json, config_of, real_numbers, short_id, spaces_of, unmasked, whole, window
 from cpss.shield import batch_settings
 
 #: The words for the codes that the native side reports.
@@ -83,6 +83,9 @@ class DrivingVectorEnv(VectorEnv):
             raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
         if num_threads is not None:
             num_threads = whole("num_threads", num_threads, 1)
+        if autoreset_mode not in (*AutoresetMode, *(mode.value for mode in AutoresetMode)):
+            modes = ", ".join(f"{str(mode)} or {mode.value!r}" for mode in AutoresetMode)
+            raise ValueError(f"`autoreset_mode` is {autoreset_mode!r}, but has to be one of {modes}")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**DrivingEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.task_id = short_id(task)
@@ -111,6 +114,7 @@ class DrivingVectorEnv(VectorEnv):
         resets only some, as Gymnasium's vector environments do, in any autoreset mode. A batch's config is fixed:
         ``options={"config": ...}`` is a ``ValueError``."""
         self._check_open()
+        check_options(options)
         if "config" in (options or {}):
             raise ValueError('`options["config"]` cannot change a native batch: make another one with `config=`')
         mask = self._reset_mask(options)
@@ -311,9 +315,13 @@ def told_of_none() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def as_indices(actions, count: int, choices: int) -> np.ndarray:
     """Discrete actions as one array of indices."""
-    array = np.asarray(actions)
+    array = np.asanyarray(actions)
     if array.shape != (count,):
         raise ValueError(f"`actions` has the shape {array.shape}, but has to have ({count},)")
+    try:
+        unmasked(array)
+    except TypeError:
+        raise ValueError(f"`actions` is {actions!r}, but has to hold integers from 0 to {choices - 1}: some are masked") from None
     if array.dtype.kind not in "iu":
         raise ValueError(f"`actions` holds {array.dtype}, but has to hold integers from 0 to {choices - 1}")
     return np.ascontiguousarray(array, np.int64)
@@ -322,8 +330,8 @@ def as_indices(actions, count: int, choices: int) -> np.ndarray:
 def as_points(actions, shape: tuple[int, ...]) -> np.ndarray:
     """Continuous actions as one array of points."""
     try:
-        points = np.ascontiguousarray(actions, np.float32)
-    except (TypeError, ValueError):
+        points = real_numbers(actions, np.float32)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`actions` is {actions!r}, but has to be numbers of the shape {shape}") from None
     if points.shape != shape:
         raise ValueError(f"`actions` has the shape {points.shape}, but has to have {shape}")

@@ -95,6 +95,13 @@ impl fmt::Display for Finding {
             write!(f, " (step {step})")?;
         }
         match &self.problem {
+            // Nothing is above the first line, and any file at all has one.
+            Problem::Chain if self.line == 1 => {
+                f.write_str(" is not the first line of a trace: it was edited, or this is no trace")
+            }
+            Problem::Cut if self.line == 1 => f.write_str(
+                " is all there is: this is no trace, or the lines that belong after it are missing",
+            ),
             Problem::Chain => f.write_str(
                 " does not fit the lines above it: it, or one above it, was edited, moved, added \
                  or taken away",

@@ -6,12 +6,14 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use cpss_learn::events::EventWriter;
 
 use super::calibrate::Account;
+use crate::lock::Lock;
 use crate::terminal::note;
 
 /// About as many lines as a log gets, whatever the length of the run.
@@ -26,30 +28,41 @@ pub(super) struct RunFiles {
     pub(super) checkpoint: PathBuf,
     log: PathBuf,
     events: PathBuf,
+    /// Held as long as the files are written: two runs would write over each other's checkpoint and logs.
+    _lock: Arc<Lock>,
 }
 
 impl RunFiles {
-    /// Names the files of a run whose critic goes to `critic`, and makes their folder.
+    /// Names the files of a run whose critic goes to `critic`, makes their folder and claims them.
     ///
     /// # Errors
     ///
-    /// A name that does not end in `.safetensors`, or a folder that cannot be made.
+    /// A name that does not end in `.safetensors`, a place that cannot be written, or a run under way that has them.
     pub(super) fn beside(critic: &Path) -> Result<RunFiles> {
-        ensure!(
-            critic.extension().is_some_and(|extension| extension == "safetensors"),
-            "a critic is a .safetensors file, but --out is {}",
-            critic.display()
-        );
-        let files = RunFiles {
+        check_place(critic)?;
+        let events = critic.with_extension("tensorboard");
+        std::fs::create_dir_all(&events)
+            .with_context(|| format!("cannot make the folder {}", events.display()))?;
+        Ok(RunFiles {
             critic: critic.to_owned(),
             checkpoint: critic.with_extension("checkpoint"),
             log: critic.with_extension("csv"),
-            events: critic.with_extension("tensorboard"),
-        };
-        std::fs::create_dir_all(&files.events)
-            .with_context(|| format!("cannot make the folder {}", files.events.display()))?;
-        Ok(files)
+            events,
+            _lock: Arc::new(Lock::take_file(critic, "cpss risk learn")?),
+        })
     }
+}
+
+/// Whether a critic may go there, which nobody wants to hear when all is learned.
+pub(super) fn check_place(critic: &Path) -> Result<()> {
+    ensure!(
+        critic.extension().is_some_and(|extension| extension == "safetensors"),
+        "a critic is a .safetensors file, but --out is {}",
+        critic.display()
+    );
+    let is_folder = critic.is_dir() || critic.as_os_str().to_string_lossy().ends_with(['/', '\\']);
+    ensure!(!is_folder, "a critic is a file, but --out {} is a folder", critic.display());
+    Ok(())
 }
 
 /// Writes the logs and tells how far a run is.

@@ -10,9 +10,10 @@ use clap::Args;
 use cpss_highway::TaskId;
 
 use super::calibrate::{Stage, certify};
+use super::journal::check_place;
 use super::shipped::RiskSource;
 use super::{enough, load_regimes, score};
-use crate::keep::keep;
+use crate::keep::{can_keep, keep};
 use crate::terminal::note;
 
 /// Options of `cpss risk calibrate`.
@@ -45,6 +46,8 @@ pub struct Options {
 ///
 /// A critic or regime that cannot be used, or a file that cannot be written.
 pub fn run(options: &Options) -> Result<()> {
+    check_place(&options.out)?;
+    can_keep(&options.out)?;
     let risk = options.risk.load(options.env)?;
     let learning = risk.card().learning.clone();
     let names = if options.regimes.is_empty() { &learning.regimes } else { &options.regimes };

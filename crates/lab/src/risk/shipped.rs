@@ -3,11 +3,12 @@
 //! Two sets: one learned over all built-in regimes, which every command uses unless told otherwise, and one
 //! learned in stationary traffic only, for asking what happens when the world is not as learned.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
 
@@ -58,12 +59,21 @@ impl RiskSource {
             RiskSource::Drift => drift,
             RiskSource::Stationary => stationary,
             RiskSource::File(path) => {
-                read = std::fs::read(Path::new(path))
-                    .with_context(|| format!("cannot read the critic {path}"))?;
+                read = std::fs::read(Path::new(path)).map_err(|error| {
+                    let way = match error.kind() {
+                        ErrorKind::NotFound => {
+                            "; give drift, stationary, or a file that `cpss risk learn` wrote"
+                        }
+                        _ => "",
+                    };
+                    anyhow!("cannot read the critic {path}: {error}{way}")
+                })?;
                 &read
             }
         };
-        let risk = LearnedRisk::from_bytes(file).with_context(|| format!("the critic {self}"))?;
+        // Its words say the cause already, which a chain of errors would say again.
+        let risk =
+            LearnedRisk::from_bytes(file).map_err(|error| anyhow!("the critic {self}: {error}"))?;
         let known: Option<TaskId> = risk.card().env.parse().ok();
         // Tasks may have actions of the same names; their risks are not the same.
         ensure!(

@@ -18,6 +18,7 @@ use cpss_learn::csv::CsvLog;
 use cpss_learn::events::EventWriter;
 
 use crate::keep::keep;
+use crate::lock::Lock;
 use crate::meter::Meter;
 
 /// About as many lines as a log gets, whatever the length of the run.
@@ -37,11 +38,11 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// Names the files of a run whose policy goes to `policy`, and makes their directory.
+    /// Names the files of a run whose policy goes to `policy`; nothing is made yet.
     ///
     /// # Errors
     ///
-    /// If the name does not end in `.safetensors`, or the directory cannot be made.
+    /// If the name does not end in `.safetensors`, or is a folder's.
     pub fn beside(policy: &Path) -> Result<RunFiles> {
         ensure!(
             policy.extension().is_some_and(|extension| extension == "safetensors"),
@@ -52,16 +53,24 @@ impl RunFiles {
         let is_folder =
             policy.is_dir() || policy.as_os_str().to_string_lossy().ends_with(['/', '\\']);
         ensure!(!is_folder, "a policy is a file, but --out {} is a folder", policy.display());
-        let files = RunFiles {
+        Ok(RunFiles {
             policy: policy.to_owned(),
             checkpoint: policy.with_extension("checkpoint"),
             log: policy.with_extension("csv"),
             events: policy.with_extension("tensorboard"),
-        };
+        })
+    }
+
+    /// Makes their directory, and claims them: two runs would write over each other's checkpoint and logs.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be made, or a run under way has them.
+    pub fn claim(&self) -> Result<Lock> {
         // The parent of the policy is the parent of this directory, so both exist afterwards.
-        std::fs::create_dir_all(&files.events)
-            .with_context(|| format!("cannot make the directory {}", files.events.display()))?;
-        Ok(files)
+        std::fs::create_dir_all(&self.events)
+            .with_context(|| format!("cannot make the directory {}", self.events.display()))?;
+        Lock::take_file(&self.policy, "cpss train")
     }
 }
 
