@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use super::learn::CALIBRATION_SEEDS;
 use super::measure::{Tried, play, try_out};
-use super::{USUAL_THRESHOLD, look_ahead, tries};
+use super::{look_ahead, tries};
 use crate::arm::{Arm, Millionths, ShieldSettings};
 use crate::episode::EpisodeRecord;
 use crate::policy::policy_task;
@@ -32,10 +32,10 @@ use crate::regime::Regime;
 const SHIFTS: [f32; 7] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0];
 
 /// Budgets that a critic is calibrated under, by halves.
-const BUDGETS: [f64; 2] = [0.01, 0.05];
+const BUDGETS: [f64; 2] = [0.005, 0.02];
 
-/// Thresholds below the usual one that a critic may be able to tell apart.
-const FINER: [f64; 3] = [0.001, 0.0003, 0.0001];
+/// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
+const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
 
 /// The borders of the reliability's bins.
 const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];
@@ -51,6 +51,8 @@ pub struct Account {
     pub return_mean: f64,
     /// Share of decisions on which the proposal was refused.
     pub interventions: f64,
+    /// Share of these that happened only because of what had been spent before.
+    pub by_ledger: f64,
     /// Unavoidable risk at the start.
     pub start: f64,
     /// Avoidable risk that was let through.
@@ -70,6 +72,7 @@ impl Account {
         let mean = |number: &dyn Fn(&EpisodeRecord) -> f64| all.iter().map(number).sum::<f64>() / n;
         let steps: u64 = all.iter().map(|episode| episode.steps).sum();
         let refused: u64 = all.iter().map(|episode| episode.interventions).sum();
+        let by_ledger: u64 = all.iter().map(|episode| episode.by_ledger).sum();
         let surprise = mean(&EpisodeRecord::surprise);
         let variance = mean(&|episode| (episode.surprise() - surprise).powi(2));
         let incidents = mean(&|episode| f64::from(u8::from(episode.failed())));
@@ -80,6 +83,7 @@ impl Account {
             incidents,
             return_mean: mean(&|episode| episode.episode_return),
             interventions: refused as f64 / steps.max(1) as f64,
+            by_ledger: by_ledger as f64 / refused.max(1) as f64,
             start: mean(&|episode| episode.start),
             chosen: mean(&|episode| episode.chosen),
             arriving: mean(&|episode| episode.arriving),
@@ -156,7 +160,6 @@ pub fn certify(
     critic.set_shift(0.0);
     let mut risk = uncalibrated(env, critic, learning)?;
     let shift = stage.shift(&mut risk, 0, seeds.clone(), &mut tell)?;
-    risk = with(&risk, |_, card| card.resolution = 0.0)?;
     let resolution = stage.resolution(&risk, seeds.clone(), &mut tell)?;
     risk = with(&risk, |_, card| card.resolution = resolution)?;
     // What is below the resolution is not charged from now on, and so may come as a surprise.
@@ -248,8 +251,8 @@ impl Stage<'_> {
         seeds: Range<u64>,
         tell: &mut impl FnMut(&str),
     ) -> Result<f64> {
-        let mut best = (USUAL_THRESHOLD, f64::INFINITY);
-        for threshold in [USUAL_THRESHOLD].into_iter().chain(FINER) {
+        let mut best = (RESOLUTIONS[0], f64::INFINITY);
+        for threshold in RESOLUTIONS {
             let account = self.account_at(risk, threshold, seeds.clone())?;
             tell(&format!("threshold {threshold}: {account}"));
             if account.incidents >= best.1 {

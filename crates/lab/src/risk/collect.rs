@@ -5,8 +5,7 @@
 //! episode is driven ([`Behaviour`]) follows from its seed and round. Of a long episode a part is seen that
 //! begins anywhere. And from some scenes, the more often the riskier they are, some action is tried
 //! in a copy of the world with the least risky one ever after, which is what a risk is the probability of:
-//! a good shield keeps out of danger, and would otherwise see ever less of it. Random actions last for a
-//! while ([`Whim`]): a car that is told something else several times a second goes nowhere.
+//! a good shield keeps out of danger, and would otherwise see ever less of it.
 //!
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
@@ -59,36 +58,6 @@ impl Behaviour {
     }
 }
 
-/// How long a random action lasts on average \[s\].
-const WHIM: f64 = 1.5;
-
-/// An action drawn at random, which lasts for a while.
-#[derive(Clone, Copy, Debug)]
-struct Whim {
-    /// The chance that it ends with each decision.
-    ends: f64,
-    action: Option<usize>,
-}
-
-impl Whim {
-    fn new(decision_time: f64) -> Whim {
-        Whim { ends: (decision_time / WHIM).min(1.0), action: None }
-    }
-
-    /// The random action of a decision, if it has one: on a share of all decisions.
-    fn next(&mut self, random: &mut Generator, share: f64, actions: usize) -> Option<usize> {
-        if self.action.is_some() && random.random() < self.ends {
-            self.action = None;
-        }
-        // As likely to begin as makes the share come out, with those that last counted.
-        let begins = share * self.ends / (share * self.ends + 1.0 - share);
-        if self.action.is_none() && random.random() < begins {
-            self.action = Some(random.choice(actions));
-        }
-        self.action
-    }
-}
-
 impl Driver<'_> {
     /// Plays an episode and keeps what was seen.
     fn collect(&mut self, seed: u64, round: u64, into: &mut Experience) -> Result<()> {
@@ -104,7 +73,6 @@ impl Driver<'_> {
             return Ok(());
         }
         let actions = self.risks.len();
-        let mut whim = Whim::new(world.task().decision_time);
         let mut tries = Vec::new();
         for step in 0..LONGEST {
             drift.apply(&mut world);
@@ -112,11 +80,10 @@ impl Driver<'_> {
                 into.cut();
                 break;
             }
-            let whimsical = whim.next(&mut random, behaviour.random, actions);
-            let proposal = match (whimsical, behaviour.policy) {
-                (Some(action), _) => action,
-                (None, Some(policy)) => self.policies[policy].act(step as u64, &self.seen)?,
-                (None, None) => random.choice(actions),
+            let proposal = match behaviour.policy {
+                Some(_) if random.random() < behaviour.random => random.choice(actions),
+                Some(policy) => self.policies[policy].act(step as u64, &self.seen)?,
+                None => random.choice(actions),
             };
             let action = match self.critic {
                 Some(_) => judge(&self.risks, proposal, behaviour.threshold),
@@ -134,7 +101,8 @@ impl Driver<'_> {
             }
         }
         for start in tries {
-            self.try_out(start, &mut random, into)?;
+            let first = random.choice(actions);
+            self.try_out(start, first, into)?;
         }
         Ok(())
     }
@@ -161,15 +129,13 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// Runs an action for a while, and the least risky one ever after, and keeps what was seen.
+    /// Runs an action, and the least risky one ever after, and keeps what was seen.
     fn try_out(
         &mut self,
         (mut world, mut drift): (World, Drift),
-        random: &mut Generator,
+        first: usize,
         into: &mut Experience,
     ) -> Result<()> {
-        let ends = Whim::new(world.task().decision_time).ends;
-        let mut first = Some(random.choice(self.risks.len()));
         for step in 0..LONGEST_TRY {
             if step > 0 {
                 drift.apply(&mut world);
@@ -178,8 +144,7 @@ impl Driver<'_> {
                 into.cut();
                 break;
             }
-            let action = first.unwrap_or_else(|| judge(&self.risks, 0, -1.0));
-            first = first.filter(|_| random.random() >= ends);
+            let action = if step == 0 { first } else { judge(&self.risks, 0, -1.0) };
             let taken = world.step(Action::Index(action), &mut self.seen)?;
             let next = next(&world, &taken, step + 1 == LONGEST_TRY);
             into.push(self.features.fixed(), self.features.items(), action, next);

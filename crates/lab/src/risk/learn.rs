@@ -89,7 +89,7 @@ pub struct Options {
     #[arg(long, default_value_t = 512, hide = true)]
     pub batch: usize,
     /// Over how many decisions outcomes are followed
-    #[arg(long, default_value_t = 10, hide = true)]
+    #[arg(long, default_value_t = 20, hide = true)]
     pub follow_outcomes: usize,
 }
 

@@ -125,15 +125,16 @@ pub fn run(options: &Options) -> Result<()> {
         options.regimes.join(", ")
     )?;
     say!(
-        "             method  incidents  return  interventions   start  chosen  arriving  surprise [95 %]"
+        "             method  incidents  return  interventions  by ledger   start  chosen  arriving  surprise [95 %]"
     )?;
     for Point { arm, account } in &score.frontier {
         let [low, high] = account.surprise_ci95;
         say!(
-            "  {arm:>16}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
+            "  {arm:>16}  {:>9.4}  {:>6.2}  {:>11.2} %  {:>7.1} %  {:>6.4}  {:>6.4}  {:>8.4}  {:+.4} [{low:+.4}, {high:+.4}]",
             account.incidents,
             account.return_mean,
             100.0 * account.interventions,
+            100.0 * account.by_ledger,
             account.start,
             account.chosen,
             account.arriving,

@@ -51,7 +51,7 @@ impl Default for CriticSpec {
             learning_rate: 1e-3,
             learning_rate_final: 5e-5,
             follow: 0.01,
-            follow_outcomes: 10,
+            follow_outcomes: 20,
         }
     }
 }
