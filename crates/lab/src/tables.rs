@@ -15,11 +15,13 @@ use crate::paper;
 use crate::table::{Entry, Table};
 
 mod beyond;
+mod glance;
 mod promise;
 
-pub(crate) use promise::promised;
+pub(crate) use promise::{Kept, kept, promised};
 
 use beyond::{beyond, every_cell, frontier, theorem_three, what_if};
+use glance::at_a_glance;
 use promise::{promise, promise_by_budget};
 
 /// What every interval in a table means.
@@ -27,7 +29,7 @@ const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % i
     are Wilson's for shares of episodes and bootstraps over training seeds and episodes for the rest.";
 
 /// How many of the tables sum the others up.
-pub const SUMMARY: usize = 2;
+pub const SUMMARY: usize = 1;
 
 /// Writes all tables and returns them; the first [`SUMMARY`] say most: collisions, and what avoiding
 /// them costs.
@@ -38,7 +40,7 @@ pub const SUMMARY: usize = 2;
 pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
     let place = out.join("tables");
     folder(&place)?;
-    let mut tables = vec![collision_summary(results), price(results)];
+    let mut tables = vec![at_a_glance(results), collision_summary(results), price(results)];
     tables.push(promise(results));
     tables.extend([
         by_regime(

@@ -8,7 +8,7 @@ mod traces;
 use assert_cmd::Command;
 use cpss::arm::{Arm, Millionths};
 use cpss::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
-use cpss::trace::{End, Exact, Gain, Header, Step};
+use cpss::trace::{ChargeName, End, Exact, Gain, Header, Step};
 use cpss_highway::TaskId;
 use traces::{Parts, TASKS, first_replaced_well, trace_of};
 
@@ -104,8 +104,8 @@ fn costs_follow_from_risks() {
     check("costs", &|step| step.costs[of(least)] = Exact(0.01));
     // All of them less risky by the same: costs may stay, but what cannot be avoided does not.
     check("unavoidable", &|step| step.risks.iter_mut().for_each(|risk| risk.0 /= 2.0));
-    // A scene that could not be read costs 1 throughout; one without a density is such a scene.
-    check("costs", &|step| step.density = Exact(f64::NAN));
+    // A scene without a density cannot be read, and then nothing is admitted.
+    check("tau", &|step| step.density = Exact(f64::NAN));
     // Another critic could not tell these risks apart.
     forgery.check("costs", 2, &|parts| parts.header.risk.resolution = 0.999);
 }
@@ -144,6 +144,9 @@ fn a_forged_record_is_derived_otherwise() {
     end("end", &|end| end.end = 1);
     end("certificate", &|end| end.certificate.infeasible += 1);
     end("certificate", &|end| end.certificate.envelope_held = false);
+    end("certificate", &|end| end.certificate.budget_kept = false);
+    end("certificate", &|end| end.certificate.account[2].0 += 1e-12);
+    end("certificate", &|end| end.certificate.evidence.0 *= 0.5);
     end("record: seed", &|end| end.record.seed += 1);
     end("record: steps", &|end| end.record.steps += 1);
     end("record: crashed", &|end| end.record.crashed ^= true);
@@ -163,6 +166,10 @@ fn a_forged_record_is_derived_otherwise() {
     end("record: start", &|end| end.record.start += 1e-12);
     end("record: chosen", &|end| end.record.chosen += 1e-12);
     end("record: arriving", &|end| end.record.arriving += 1e-12);
+    end("record: evidence", &|end| end.record.evidence *= 0.5);
+    end("record: recalibration", &|end| end.record.recalibration = 0.1);
+    end("record: budget kept", &|end| end.record.budget_kept = false);
+    end("record: by ledger", &|end| end.record.by_ledger += 1);
     end("record: envelope held", &|end| end.record.envelope_held = false);
     end("record: mean speed", &|end| end.record.mean_speed += 2.1 * SPEED_TOLERANCE);
     end("record: minimum distance", &|end| end.record.min_distance += 2.1 * DISTANCE_TOLERANCE);
@@ -178,7 +185,7 @@ fn a_forged_record_is_derived_otherwise() {
         *closeness = if *closeness > 0.0 { 0.0 } else { 0.5 };
     });
     // Another look-ahead, another account.
-    forgery.check("record: arriving", last, &|parts| parts.header.risk.gamma = 0.5);
+    forgery.check("certificate", last, &|parts| parts.header.risk.gamma = 0.5);
     // The closeness of a crash is part of how it is told.
     forgery.check("record: a failure costs 1", last, &|parts| {
         parts.end.scene[0].4 = 1;
@@ -197,15 +204,18 @@ fn a_header_that_contradicts_itself_is_found() {
     header("shield: shadow", &|header| header.arm = "dqn".to_owned());
     header("shield: shadow", &|header| header.shield.shadow = true);
     header("shield: budget", &|header| header.arm = "context-only".to_owned());
-    header("shield: budget", &|header| header.arm = "fixed*0.5".to_owned());
+    header("shield: budget", &|header| header.arm = "fixed:0.5".to_owned());
     header("shield: gain", &|header| header.arm = "budget-only".to_owned());
     header("shield: gain", &|header| header.shield.gain = Gain::Constant {});
+    header("shield: pace", &|header| header.arm = "fixed".to_owned());
+    header("shield: price", &|header| header.arm = "priced".to_owned());
+    header("shield: charge", &|header| header.shield.charge = ChargeName::Observed);
     header("shield: epsilon", &|header| header.shield.epsilon = 2.0);
     header("privileged", &|header| header.privileged = true);
     header("privileged", &|header| header.arm = "oracle".to_owned());
     header("policy: is there", &|header| header.policy = "none".to_owned());
     header("policy: is there", &|header| header.arm = "random".to_owned());
-    header("arm", &|header| header.arm = "cpss*0.50".to_owned());
+    header("arm", &|header| header.arm = "cpss:0.50".to_owned());
     header("actions", &|header| header.actions.swap(0, 1));
     header("car", &|header| header.car[0] = 1.0);
     header("lanes", &|header| header.lanes[0].width += 1.0);
@@ -225,7 +235,7 @@ fn a_header_that_contradicts_itself_is_found() {
     assert_eq!(problem, Problem::Unknown { field: "arm", found: "mine".to_owned() });
     let problem = found(&|header| header.task = "parking-v0".to_owned()).problem;
     assert_eq!(problem, Problem::Unknown { field: "task", found: "parking-v0".to_owned() });
-    for version in [1, 2, 4] {
+    for version in [1, 2, 3] {
         let problem = found(&|header| header.cpss_trace = version).problem;
         assert_eq!(problem, Problem::Version(version));
     }

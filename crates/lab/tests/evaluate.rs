@@ -77,7 +77,8 @@ fn replaced_actions_are_good_for_something_or_not() {
     assert!((sum - 1.0).abs() < 1e-12, "{sum}");
     assert!(acting["budget_used"].is_number());
     // Its budget is so large that it limits nothing, and a share of it would mislead.
-    assert!(cell("fixed")["budget_used"].is_null());
+    assert!(cell("threshold:0.01")["budget_used"].is_null());
+    assert!(cell("fixed")["promise"].is_number() && cell("threshold:0.01")["promise"].is_null());
     let shadow = cell("dqn");
     assert_eq!(shadow["replaced_steps"], 0);
     assert!(shares.iter().all(|key| shadow[key].is_null()));

@@ -69,7 +69,7 @@ fn shares_merge_to_the_bytes_of_one_run() {
     }
     let whole = merged(folder.path(), "all-of-one", &["whole"]);
     assert_eq!(whole, merged(folder.path(), "all-of-three", &["c", "a", "b"]));
-    assert_eq!(whole.keys().filter(|name| name.starts_with("records/")).count(), 12);
+    assert_eq!(whole.keys().filter(|name| name.starts_with("records/")).count(), 20);
     for folder in ["figures/", "tables/", "traces/"] {
         assert!(whole.keys().any(|name| name.starts_with(folder)), "no {folder}");
     }

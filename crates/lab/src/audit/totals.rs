@@ -90,6 +90,7 @@ impl Totals {
         let account = steps.certificate(record.failed());
         let derived = CertificateLine::from(&account);
         same("end", end.end, VERSION)?;
+        let mut open = self.check_ending(end, steps)?;
         if end.certificate != derived {
             let words = |line: &CertificateLine| serde_json::to_string(line).unwrap_or_default();
             let (found, derived) = (words(&end.certificate), words(&derived));
@@ -117,7 +118,7 @@ impl Totals {
         same("record: budget kept", record.budget_kept, account.budget_kept)?;
         same("record: by ledger", record.by_ledger, steps.by_ledger())?;
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
-        let mut open = self.check_drive(end, steps)?;
+        open.extend(self.check_drive(end, steps)?);
         let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
         let effects = Effects::of(branches, &self.closeness, record.failed(), steps.look_ahead());
         same("record: avoided", record.avoided, effects.avoided)?;
@@ -134,8 +135,8 @@ impl Totals {
         Ok(open)
     }
 
-    /// How it was driven, and how it ended.
-    fn check_drive(&self, end: &End, steps: &Steps) -> Result<Vec<&'static str>, Problem> {
+    /// How it ended.
+    fn check_ending(&self, end: &End, steps: &Steps) -> Result<Vec<&'static str>, Problem> {
         let mut open = Vec::new();
         let record = &end.record;
         let (Ending { terminated, off_road, success }, time_is_up) = steps.ending(&end.scene)?;
@@ -155,6 +156,13 @@ impl Totals {
         let last = self.closeness.last().copied().unwrap_or(0.0);
         let is_certain = wrecked || record.off_road && terminated == Some(true);
         same("record: a failure costs 1", !is_certain || last == 1.0, true)?;
+        Ok(open)
+    }
+
+    /// How it was driven.
+    fn check_drive(&self, end: &End, steps: &Steps) -> Result<Vec<&'static str>, Problem> {
+        let mut open = Vec::new();
+        let record = &end.record;
         let speed = self.speeds / self.closeness.len() as f64;
         near("record: mean speed", record.mean_speed, speed, SPEED_TOLERANCE)?;
         // An ego that steers itself may have been closer to the edge of the road than to any car, and how

@@ -7,9 +7,12 @@ use std::fmt::Write as _;
 
 use super::Made;
 use super::html::escaped;
+use crate::arm::Arm;
 use crate::episode::EpisodeRecord;
 use crate::estimate::{Cell, Estimate, metric};
 use crate::paper;
+use crate::statistics::mean;
+use crate::tables::{Kept, kept, promised};
 
 /// The head of a report.
 pub(super) struct Head {
@@ -52,19 +55,43 @@ pub(super) fn head(made: &Made<'_>) -> Head {
 }
 
 fn title(made: &Made<'_>) -> String {
+    let results = made.results;
     let collisions = metric("collision_rate");
-    let rate = |arm| made.results.mean_over_tasks(None, arm, collisions).map(|found| found.value);
-    let reduction = made.results.reduction(&made.results.tasks(), "dqn", "cpss");
-    match (rate("dqn"), rate("cpss"), reduction) {
-        (Some(before), Some(after), Some(found)) if found.value > 0.0 => format!(
-            "With the shield, the collision rate falls from {before:.4} to {after:.4}: {:.1} % fewer",
-            found.value * 100.0
+    let rate = |arm| results.mean_over_tasks(None, arm, collisions).map(|found| found.value);
+    let cell = |task| Cell { task, regime: None, arm: "cpss" };
+    let tasks = results.tasks();
+    let promised: Option<Vec<f64>> =
+        tasks.iter().map(|task| promised(results, cell(task))).collect();
+    match (promised, rate("cpss"), rate("dqn")) {
+        (Some(promised), Some(after), Some(before)) if !promised.is_empty() => format!(
+            "Promised: an incident in at most {:.4} of all episodes. Measured: {after:.4}, and {before:.4} without \
+             the shield",
+            mean(&promised)
         ),
-        (Some(before), Some(after), _) => {
-            format!("Collision rate without the shield {before:.4}, with it {after:.4}")
+        (_, Some(after), Some(before)) => {
+            format!("Incident rate without the shield {before:.4}, with it {after:.4}")
         }
         _ => "The paper's experiment, made again".to_owned(),
     }
+}
+
+/// In how many cells the promise was kept, at every budget.
+fn promises(made: &Made<'_>) -> Option<Fact> {
+    let results = made.results;
+    let cells = results.cells().into_iter().chain(results.frontier_cells());
+    let is_cpss = |cell: &Cell<'_>| matches!(cell.arm.parse(), Ok(Arm::Cpss(_)));
+    let judged: Vec<Kept> = cells.filter(is_cpss).filter_map(|cell| kept(results, cell)).collect();
+    let count = |wanted: Kept| judged.iter().filter(|kept| **kept == wanted).count();
+    (!judged.is_empty()).then(|| Fact {
+        name: "Promise kept, in every task and regime, at every budget",
+        value: format!("{} of {} cells", count(Kept::Yes), judged.len()),
+        more: format!(
+            "{} within their interval, {} beyond it",
+            count(Kept::WithinInterval),
+            count(Kept::No)
+        ),
+        falls_short: count(Kept::No) > 0,
+    })
 }
 
 fn lead(made: &Made<'_>) -> String {
@@ -96,7 +123,7 @@ fn lead(made: &Made<'_>) -> String {
 fn facts_of(made: &Made<'_>) -> Vec<Fact> {
     let results = made.results;
     let tasks = results.tasks();
-    let mut facts = Vec::new();
+    let mut facts = Vec::from_iter(promises(made));
     if let Some(Estimate { value, interval: [low, high], .. }) =
         results.reduction(&tasks, "dqn", "cpss")
     {
@@ -174,12 +201,13 @@ fn facts_of(made: &Made<'_>) -> Vec<Fact> {
         });
     }
     if !episodes.is_empty() {
+        let overspent = episodes.iter().filter(|episode| !episode.budget_kept).count();
         let broken = episodes.iter().filter(|episode| !episode.envelope_held).count();
         facts.push(Fact {
-            name: "Episodes over the budget's envelope",
-            value: format!("{broken} of {}", episodes.len()),
-            more: "the anytime bound, checked at every decision".to_owned(),
-            falls_short: broken > 0,
+            name: "Episodes that spent more than the budget",
+            value: format!("{overspent} of {}", episodes.len()),
+            more: format!("{broken} over the anytime envelope, checked at every decision"),
+            falls_short: broken + overspent > 0,
         });
     }
     facts

@@ -37,6 +37,9 @@ const BUDGETS: [f64; 2] = [0.005, 0.02];
 /// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
 const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
 
+/// No difference of risk above this is noise.
+const MOST_RESOLUTION: f64 = 0.1;
+
 /// The borders of the reliability's bins.
 const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];
 
@@ -159,11 +162,20 @@ pub fn certify(
     ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
     critic.set_shift(0.0);
     let mut risk = uncalibrated(env, critic, learning)?;
-    let shift = stage.shift(&mut risk, 0, seeds.clone(), &mut tell)?;
     let resolution = stage.resolution(&risk, seeds.clone(), &mut tell)?;
-    risk = with(&risk, |_, card| card.resolution = resolution)?;
-    // What is below the resolution is not charged from now on, and so may come as a surprise.
-    stage.shift(&mut risk, shift, seeds, &mut tell)?;
+    for shift in SHIFTS {
+        // What is noise before the shift is as much noise after it.
+        let resolution = (resolution * f64::from(shift).exp()).min(MOST_RESOLUTION);
+        risk = with(&risk, |critic, card| {
+            critic.set_shift(shift);
+            card.resolution = rounded(resolution);
+        })?;
+        let account = stage.account(&risk, seeds.clone())?;
+        tell(&format!("log-odds {shift:+}: {account}"));
+        if account.is_conservative() {
+            break;
+        }
+    }
     let account = stage.account(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {account}"));
     let gamma = risk.card().gamma;
@@ -175,7 +187,7 @@ pub fn certify(
             first_seed: fresh.start,
             budgets: BUDGETS.to_vec(),
             // As it was chosen, not as a single precision number writes it out.
-            shift: (f64::from(critic.shift()) * 1e3).round() / 1e3,
+            shift: rounded(critic.shift().into()),
             incidents: account.incidents,
             start: account.start,
             chosen: account.chosen,
@@ -185,6 +197,11 @@ pub fn certify(
         };
         card.reliability = reliability(&tried);
     })
+}
+
+/// Four digits are enough of a number that was chosen.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
 }
 
 /// The same critic with something changed.
@@ -219,28 +236,6 @@ impl Stage<'_> {
         let usual = ShieldSettings::shipped(self.env)?;
         let arm = Millionths::of(threshold).map_or(Arm::Cpss(None), Arm::Threshold);
         Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
-    }
-
-    /// Finds the smallest shift, of those from a place on, with which a critic is conservative, and sets it; the
-    /// largest if none is. Returns its place.
-    fn shift(
-        &self,
-        risk: &mut LearnedRisk,
-        from: usize,
-        seeds: Range<u64>,
-        tell: &mut impl FnMut(&str),
-    ) -> Result<usize> {
-        let mut last = from;
-        for (place, shift) in SHIFTS.into_iter().enumerate().skip(from) {
-            last = place;
-            *risk = with(risk, |critic, _| critic.set_shift(shift))?;
-            let account = self.account(risk, seeds.clone())?;
-            tell(&format!("log-odds {shift:+}: {account}"));
-            if account.is_conservative() {
-                break;
-            }
-        }
-        Ok(last)
     }
 
     /// Finds what a critic can tell apart: the smallest avoidable risk that it pays to act on. Acting on less

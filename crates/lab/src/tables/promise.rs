@@ -19,14 +19,35 @@ pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     Some(mean("start")? + mean("arriving")? + budget)
 }
 
-/// Whether a promise was kept: `yes`, `within its interval`, or `NO`.
-fn kept(results: &Results<'_>, cell: Cell<'_>) -> Option<&'static str> {
+/// Whether a promise was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// No more happened than was promised.
+    Yes,
+    /// More happened, but no more than chance explains.
+    WithinInterval,
+    /// More happened.
+    No,
+}
+
+impl Kept {
+    fn words(self) -> &'static str {
+        match self {
+            Kept::Yes => "yes",
+            Kept::WithinInterval => "within its interval",
+            Kept::No => "NO",
+        }
+    }
+}
+
+/// Whether the promise of a cell was kept; `None` for an arm that promises nothing.
+pub(crate) fn kept(results: &Results<'_>, cell: Cell<'_>) -> Option<Kept> {
     let promised = promised(results, cell)?;
     let found = results.estimate(cell, metric("collision_rate"))?;
     Some(match found {
-        found if found.value <= promised => "yes",
-        found if found.interval[0] <= promised => "within its interval",
-        _ => "NO",
+        found if found.value <= promised => Kept::Yes,
+        found if found.interval[0] <= promised => Kept::WithinInterval,
+        _ => Kept::No,
     })
 }
 
@@ -89,7 +110,7 @@ fn row(results: &Results<'_>, cell: Cell<'_>) -> Option<Vec<Entry>> {
         Entry::words(cell.regime.unwrap_or("**all**")),
         Entry::Number(promised(results, cell)?, 4),
         found("collision_rate"),
-        Entry::words(kept(results, cell)?),
+        Entry::words(kept(results, cell)?.words()),
         found("start"),
         found("chosen"),
         found("surprise"),
