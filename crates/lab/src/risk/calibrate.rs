@@ -29,7 +29,7 @@ use crate::policy::policy_task;
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order.
-const SHIFTS: [f32; 7] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0];
+const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
 
 /// Budgets that a critic is calibrated under, by halves.
 const BUDGETS: [f64; 2] = [0.005, 0.02];
