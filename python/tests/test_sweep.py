@@ -22,7 +22,8 @@ PLAN = {
     "arms": ["dqn", "cpss"],
     "policies": [0, 1],
     "episodes": 6,
-    "frontier": [],
+    "budgets": [],
+    "thresholds": [],
 }
 
 
