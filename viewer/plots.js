@@ -146,9 +146,11 @@ export class Plots {
       ...(how.judged ? ["re-judged"] : []),
     ];
     const height = 24 + 17 * Math.max(1, rows.length) + 20;
+    const passed = episode.verdict.filter((verdict) => verdict.endsWith(" priced")).length;
     const words = episode.interventions.length
-      ? `${episode.interventions.length} of ${episode.steps} proposals ` +
-        `${episode.shield.shadow ? "would have been refused" : "refused"}`
+      ? `${episode.interventions.length - passed} of ${episode.steps} proposals ` +
+        `${episode.shield.shadow ? "would have been refused" : "refused"}` +
+        (passed ? `, ${passed} passed over for their price` : "")
       : "no proposal refused";
     const { svg, card } = this.panel("Interventions", [], {
       height, range: [0, 1], ticks: [],

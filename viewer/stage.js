@@ -131,7 +131,7 @@ export class Stage {
     const { episode } = this;
     if (step >= episode.steps) return [label(`end: ${endBadge(episode)}`, failed(episode) ? "bad" : "good")];
     const name = (/** @type {number} */ action) => actionWords(episode, action);
-    const [kind] = episode.verdict[step].split(" ");
+    const [kind, reason] = episode.verdict[step].split(" ");
     const [proposal, ran] = [episode.proposal[step], episode.ran[step]];
     if (kind === "admit") return ["runs as proposed ", label(name(ran), "ran")];
     const shadow = episode.shield.shadow;
@@ -139,7 +139,7 @@ export class Stage {
     if (shadow && episode.allowed[step] === proposal) parts.push(" ran");
     else if (shadow) parts.push(" ran; the shield would have run ", label(name(episode.allowed[step]), "would"));
     else if (ran === proposal) parts.push(" refused, and ran: nothing was less risky");
-    else parts.push(" refused, ran ", label(name(ran), "ran"));
+    else parts.push(reason === "priced" ? " passed over, ran " : " refused, ran ", label(name(ran), "ran"));
     if (kind === "infeasible") parts.push(" ", label("no action admissible", "bad"));
     const found = outcome(episode, step);
     if (found) parts.push(" ", label(OUTCOMES[found], found));

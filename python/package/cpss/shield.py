@@ -267,7 +267,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
         if self._needs_reset and self._driver is not None:
-            self._shield.close(self._driver.incident())
+            self._shield.close(self._incident())
         self._notices.troubles({**situation.problems, **problem})
         if not self._charges_prediction:
             self._notices.step(cost_executed, charge, self._needs_reset)
@@ -389,6 +389,14 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             return self._driver.closeness(terminated)
         except Exception:
             return 1.0
+
+    def _incident(self) -> bool:
+        """Whether the episode has ended in an incident; in a scene that cannot be read, it has."""
+        assert self._driver is not None
+        try:
+            return self._driver.incident()
+        except Exception:
+            return True
 
 
 def has_run(info: dict, executed: Any) -> bool:
