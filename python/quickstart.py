@@ -37,7 +37,10 @@ for mode in ("shadow", "enforce"):
     env = cpss.ShieldWrapper(gym.make("cpss/highway-v0", config=policy.config), mode=mode)
     crashed, mean, refused = drive(env, policy, range(100))
     print(f"   {mode:8} crashed in {crashed} of 100 episodes, return {mean:.1f}, refused {refused:.0%} of decisions")
-print(f"   its account of the last episode: {env.certificate()}")
+certificate = env.certificate()
+print(f"   the last episode spent {certificate['spent']:.4f} of a budget of {certificate['budget']}, which was {'kept' if certificate['budget_kept'] else 'NOT kept'}")
+parts = " + ".join(f"{name} {value:.4f}" for name, value in certificate["account"].items())
+print(f"   where its risk came from: {parts} = {sum(certificate['account'].values()):.4f} incidents")
 
 print("2. The same shield around the original")
 try:

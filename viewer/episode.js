@@ -16,8 +16,19 @@
  * @property {{width: number, line: [number, number][]}[]} lanes
  * @property {[number, number, number, number, number][]} obstacles
  *
- * @typedef {{budget: number, horizon: number, epsilon: number, tau_cap: number, fallback: string,
- *   shadow: boolean, last_resort: number}} Rules
+ * @typedef {{budget: number, horizon: number, epsilon: number, tau_cap: number, pace: number, price: number,
+ *   charge: "observed" | "predicted", fallback: string, shadow: boolean, last_resort: number}} Rules
+ *
+ * @typedef {object} Certificate
+ * @property {number} spent
+ * @property {boolean} budget_kept
+ * @property {number} excess
+ * @property {number} priced
+ * @property {number} infeasible
+ * @property {boolean} envelope_held
+ * @property {[start: number, chosen: number, surprise: number, arriving: number]} account
+ * @property {number} evidence
+ * @property {number} recalibration
  *
  * @typedef {{crashed: boolean, costs: number[], ghost: [number, number, number][]}} WhatIf
  *
@@ -33,6 +44,7 @@
  * @property {number} infeasible
  * @property {number} mispredicted
  * @property {number} budget_used
+ * @property {number} by_ledger
  * @property {number} [avoided]
  * @property {number} [unavoided]
  * @property {number} [closer]
@@ -78,6 +90,7 @@
  * @property {(WhatIf | null)[]} what_if
  * @property {Pose[][]} scenes
  * @property {EpisodeRecord | null} record
+ * @property {Certificate | null} certificate
  * @property {number[]} interventions
  * @property {number[][]} links
  */
@@ -102,6 +115,7 @@ export function openEpisode(film, roads) {
     conflict: expand(film.conflict ?? []),
     what_if: expand(film.what_if ?? []),
     scenes,
+    certificate: film.certificate ? certificateOf(film.certificate) : null,
     interventions: verdict.flatMap((/** @type {string} */ words, /** @type {number} */ step) =>
       words === "admit" ? [] : [step],
     ),
@@ -240,6 +254,14 @@ function numbers(values) {
   return values.map((value) =>
     Array.isArray(value) ? numbers(value) : value in word ? word[/** @type {"nan"} */ (value)] : value,
   );
+}
+
+/** A certificate, with its numbers as numbers. @param {any} written @returns {Certificate} */
+function certificateOf(written) {
+  const [spent, excess, evidence, recalibration, ...account] = numbers([
+    written.spent, written.excess, written.evidence, written.recalibration, ...written.account,
+  ]);
+  return { ...written, spent, excess, evidence, recalibration, account };
 }
 
 /**

@@ -1,6 +1,6 @@
 // How did costs, budget and context go over time?
 //
-// Four panels on one time axis: costs against the threshold, the remaining budget against its floor,
+// Four panels on one time axis: costs against the threshold, what was spent against the budget,
 // density and gain, and the interventions by reason. Start at `Plots`; `setTime` moves the cursor of
 // all of them and writes the numbers of that moment beside their names.
 //
@@ -45,6 +45,7 @@ const ROWS = {
   "over-budget": "over budget",
   "unusable-context": "bad density",
   "over-context": "over context",
+  priced: "priced",
 };
 
 export class Plots {
@@ -104,26 +105,22 @@ export class Plots {
 
   budget() {
     const { episode, how } = this;
-    const { budget } = episode.shield;
-    const remaining = [budget, ...episode.spent.map((spent) => budget - spent)];
-    const floor = [budget, ...episode.envelope.map((envelope) => budget - envelope)];
-    const words = (/** @type {number} */ value) => String(Number(value.toPrecision(4)));
+    const { budget, charge } = episode.shield;
+    const what = charge === "predicted" ? "risk spent" : "cost spent";
+    const words = (/** @type {number} */ value) => String(Number(value.toPrecision(3)));
     /** @type {Series[]} */
     const series = [
-      { name: "remaining budget", look: "tau", values: remaining, words },
-      { name: "floor by the envelope", look: "floor", values: floor, words },
+      { name: what, look: "tau", values: [0, ...episode.spent], words },
+      { name: "at most by now", look: "floor", values: [0, ...episode.envelope], words },
+      { name: "budget", look: "limit", values: [budget, ...episode.spent.map(() => budget)], words },
     ];
-    let most = budget;
     if (how.judged) {
-      const { judged } = how;
-      const values = [judged.budget, ...judged.spent.map((spent) => judged.budget - spent)];
-      series.push({ name: "remaining, re-judged", look: "judged", values, words });
-      most = Math.max(most, judged.budget);
+      series.push({ name: "at most, re-judged", look: "judged", values: [0, ...how.judged.envelope], words });
     }
-    const least = Math.min(0, ...floor, ...remaining, ...series.flatMap((one) => one.values));
+    const most = Math.max(...series.flatMap((one) => one.values));
     return this.panel("Budget", series, {
-      height: 92, range: [least, most], ticks: nice(least, most, 4),
-    }, episode.unsound ? "Remaining budget and its floor" : "Remaining budget, which never falls below its floor").card;
+      height: 104, range: [0, most], ticks: nice(0, most, 4),
+    }, `The ${what} so far, the most that the envelope allows by then, and the whole budget`).card;
   }
 
   context() {
@@ -149,9 +146,11 @@ export class Plots {
       ...(how.judged ? ["re-judged"] : []),
     ];
     const height = 24 + 17 * Math.max(1, rows.length) + 20;
+    const passed = episode.verdict.filter((verdict) => verdict.endsWith(" priced")).length;
     const words = episode.interventions.length
-      ? `${episode.interventions.length} of ${episode.steps} proposals ` +
-        `${episode.shield.shadow ? "would have been refused" : "refused"}`
+      ? `${episode.interventions.length - passed} of ${episode.steps} proposals ` +
+        `${episode.shield.shadow ? "would have been refused" : "refused"}` +
+        (passed ? `, ${passed} passed over for their price` : "")
       : "no proposal refused";
     const { svg, card } = this.panel("Interventions", [], {
       height, range: [0, 1], ticks: [],

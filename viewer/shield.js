@@ -1,14 +1,17 @@
 // What would the shield have said with another budget?
 //
-// The arithmetic of crates/shield (ledger.rs, threshold.rs, fallback.rs), operation by operation, on
-// the same doubles. Costs and gain are the trace's own, and what is charged is the cost of what ran: none
-// of them depends on the budget as long as the episode is the recorded one. So at the recorded budget every threshold and verdict
+// The arithmetic of crates/shield (ledger.rs, threshold.rs, price.rs, fallback.rs), operation by operation, on
+// the same doubles. Costs and gain are the trace's own, and what is charged is the cost of what ran (or what was observed, where
+// that is charged): none of them depends on the budget as long as the episode is the recorded one. So at the recorded budget every threshold and verdict
 // comes out as recorded, to the last bit (tests/shield.test.js), and at another one this is what the
 // shield would have said along the recorded way, not what would then have happened.
 //
 // Start at `rejudge`.
 
 /** @import { Episode } from "./episode.js" */
+
+/** The least that the remaining budget is divided by: a margin for rounding, as in ledger.rs. */
+const LEAST_DIVISOR = 1 + 1e-12;
 
 /**
  * @typedef {object} Judgement
@@ -30,7 +33,7 @@
  * @returns {Judgement}
  */
 export function rejudge(episode, budget) {
-  const { horizon, epsilon, tau_cap: cap, fallback, last_resort } = episode.shield;
+  const { horizon, epsilon, tau_cap: cap, pace, price, charge: rule, fallback, last_resort } = episode.shield;
   /** @type {Judgement} */
   const judged = {
     budget, tau: [], tau_budget: [], verdict: [], allowed: [], spent: [], excess: [], envelope: [],
@@ -38,10 +41,14 @@ export function rejudge(episode, budget) {
   };
   let spent = 0;
   let excess = 0;
+  // The share of the budget that is left on the envelope's line, where the pace is above 1.
+  let lineLeft = 1;
   for (let step = 0; step < episode.steps; step += 1) {
     const remaining = budget - spent;
     const left = horizon - step;
-    const projected = left > 0 && remaining > 0 ? remaining / (left + epsilon) : 0;
+    const paced = (left + epsilon) / pace;
+    const divisor = paced < LEAST_DIVISOR ? LEAST_DIVISOR : paced;
+    const projected = left > 0 && remaining > 0 ? remaining / divisor : 0;
     const gain = episode.gain[step];
     const limit = smaller(cap, projected);
     const tau = smaller(limit, limit * gain);
@@ -49,26 +56,30 @@ export function rejudge(episode, budget) {
 
     const costs = episode.costs[step];
     const proposal = episode.proposal[step];
+    const likes = episode.likes[step] ?? [];
     const reason = refusal(threshold, costs[proposal]);
-    const choice = choose(fallback, tau, costs, episode.likes[step] ?? []);
-    if (reason === null) {
+    const worth = worthMost(price, tau, proposal, costs, likes);
+    if (reason === null && (worth ?? proposal) === proposal) {
       judged.verdict.push("admit");
       judged.allowed.push(proposal);
     } else {
-      judged.verdict.push(`${choice.admissible ? "replace" : "infeasible"} ${reason}`);
+      const choice = worth === null ? choose(fallback, tau, costs, likes) : { action: worth, admissible: true };
+      judged.verdict.push(`${choice.admissible ? "replace" : "infeasible"} ${reason ?? "priced"}`);
       judged.allowed.push(choice.action ?? last_resort);
       judged.interventions.push(step);
     }
 
-    const cost = costs[episode.ran[step]];
+    const cost = rule === "observed" ? episode.charge[step] : costs[episode.ran[step]];
     const charge = usable(cost) ? cost : 1;
+    if (pace > 1 && left > 0) lineLeft *= 1 - 1 / divisor;
+    const line = pace > 1 ? 1 - lineLeft : Math.min(step + 1, horizon) / (horizon + epsilon);
     excess += charge > tau ? charge - tau : 0;
     spent += charge;
     judged.tau.push(tau);
     judged.tau_budget.push(projected);
     judged.spent.push(spent);
     judged.excess.push(excess);
-    judged.envelope.push(budget * (Math.min(step + 1, horizon) / (horizon + epsilon)) + excess);
+    judged.envelope.push(budget * line + excess);
   }
   return judged;
 }
@@ -114,6 +125,38 @@ function refusal(threshold, cost) {
   if (threshold.spent) return "budget-spent";
   if (cost > threshold.projected) return "over-budget";
   return threshold.gain === 0 ? "unusable-context" : "over-context";
+}
+
+/**
+ * The admissible action that is worth its cost most, at a price; null where the threshold rule stands: without a price, without a
+ * scale of preferences, or without an admissible action.
+ * @param {number} price
+ * @param {number} tau
+ * @param {number} proposal
+ * @param {number[]} costs
+ * @param {number[]} likes
+ * @returns {number | null}
+ */
+function worthMost(price, tau, proposal, costs, likes) {
+  if (!(price > 0) || likes.length === 0) return null;
+  // The policy's values are single precision, of which a trace has the shortest decimals.
+  const values = likes.map(Math.fround);
+  const least = Math.min(...values);
+  const spread = Math.max(...values) - least;
+  if (!(spread > 0 && spread < Infinity)) return null;
+  const admits = (/** @type {number} */ cost) => usable(cost) && cost <= tau;
+  const worth = (/** @type {number} */ action) => {
+    const cost = costs[action];
+    return (values[action] - least) / spread - (cost > 0 ? price * (cost / tau) : 0);
+  };
+  const isProposalFit = admits(costs[proposal]);
+  /** @type {number | null} */
+  let best = isProposalFit ? proposal : null;
+  for (const [action, cost] of costs.entries()) {
+    const standsIn = admits(cost) && (!isProposalFit || cost < costs[proposal]);
+    if (standsIn && (best === null || worth(action) > worth(best))) best = action;
+  }
+  return best;
 }
 
 /**

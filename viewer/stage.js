@@ -1,12 +1,14 @@
 // How is one episode shown at a moment?
 //
-// A stage has a scene, what was proposed and what ran, the plots, and the moment in words. It knows no
+// A stage has a scene, what was proposed and what ran, the plots, the moment in words, and the certificate of the whole. It knows no
 // clock: it is told the time. Two stages told the same time are side by side.
 
+import { certificate } from "./certificate.js";
 import { failed, stepAt } from "./episode.js";
 import { outcome } from "./outcome.js";
 import { Plots } from "./plots.js";
 import { drawScene, inksOf, sceneHeight } from "./scene.js";
+import { make } from "./svg.js";
 import { actionWords, armWords, endBadge, OUTCOMES, riskWords, stepWords } from "./words.js";
 
 /** @import { Episode } from "./episode.js" */
@@ -48,7 +50,7 @@ export class Stage {
     this.panels.dataset.arm = episode.arm.toUpperCase();
     this.says = make("p", "says");
     this.risks = make("p", "risks");
-    this.root.append(this.header(), this.canvas, this.doing, this.says, this.risks, this.panels);
+    this.root.append(this.header(), this.canvas, this.doing, this.says, this.risks, this.panels, certificate(episode));
   }
 
   header() {
@@ -129,7 +131,7 @@ export class Stage {
     const { episode } = this;
     if (step >= episode.steps) return [label(`end: ${endBadge(episode)}`, failed(episode) ? "bad" : "good")];
     const name = (/** @type {number} */ action) => actionWords(episode, action);
-    const [kind] = episode.verdict[step].split(" ");
+    const [kind, reason] = episode.verdict[step].split(" ");
     const [proposal, ran] = [episode.proposal[step], episode.ran[step]];
     if (kind === "admit") return ["runs as proposed ", label(name(ran), "ran")];
     const shadow = episode.shield.shadow;
@@ -137,19 +139,12 @@ export class Stage {
     if (shadow && episode.allowed[step] === proposal) parts.push(" ran");
     else if (shadow) parts.push(" ran; the shield would have run ", label(name(episode.allowed[step]), "would"));
     else if (ran === proposal) parts.push(" refused, and ran: nothing was less risky");
-    else parts.push(" refused, ran ", label(name(ran), "ran"));
+    else parts.push(reason === "priced" ? " passed over, ran " : " refused, ran ", label(name(ran), "ran"));
     if (kind === "infeasible") parts.push(" ", label("no action admissible", "bad"));
     const found = outcome(episode, step);
     if (found) parts.push(" ", label(OUTCOMES[found], found));
     return parts;
   }
-}
-
-/** @param {string} name @param {string} look */
-function make(name, look) {
-  const made = document.createElement(name);
-  if (look) made.className = look;
-  return made;
 }
 
 /** @param {string} words @param {string} look */

@@ -66,3 +66,17 @@ export function nice(least, most, count) {
   }
   return ticks;
 }
+
+/**
+ * An element of the page.
+ * @param {string} name
+ * @param {string} look Its class, or nothing.
+ * @param {string} [words]
+ * @returns {HTMLElement}
+ */
+export function make(name, look, words) {
+  const made = document.createElement(name);
+  if (look) made.className = look;
+  if (words !== undefined) made.textContent = words;
+  return made;
+}

@@ -33,12 +33,25 @@ export const OUTCOMES = {
 const ARMS = {
   dqn: "without the shield",
   cpss: "with the shield",
+  priced: "with the shield and a price of risk",
+  fixed: "with the constant threshold of its budget",
+  threshold: "with a constant threshold",
+  "budget-only": "with the budget alone",
+  "context-only": "with the context alone",
   oracle: "with costs from the true future",
 };
 
 /** What an arm is called. @param {string} arm */
 export function armWords(arm) {
-  return ARMS[arm] ?? arm;
+  const [name, given] = arm.split(":");
+  const words = ARMS[name];
+  if (!words) return arm;
+  return given === undefined ? words : `${words}${name === "threshold" ? "" : ", budget"} ${given}`;
+}
+
+/** Whether an arm promises that incidents are no more than its budget above what cannot be avoided. @param {string} arm */
+export function promises(arm) {
+  return ["cpss", "priced", "fixed", "budget-only"].includes(arm.split(":")[0]);
 }
 
 /** An action's name as words. @param {Episode} episode @param {number} action */
@@ -94,8 +107,9 @@ export function endWords(episode) {
 export function stepWords(episode, step) {
   if (step >= episode.steps) {
     const spent = costWords(episode.spent[episode.steps - 1] ?? 0);
+    const kept = episode.certificate ? `, which was ${episode.certificate.budget_kept ? "kept" : "not kept"}` : "";
     return `End, after ${episode.steps} decisions: ${endWords(episode)}. ` +
-      `Spent ${spent} of a budget of ${episode.shield.budget}; ` +
+      `Spent ${spent} of a budget of ${episode.shield.budget}${kept}; ` +
       `${episode.interventions.length} proposals ${episode.shield.shadow ? "would have been " : ""}refused.`;
   }
   const action = (/** @type {number} */ place) => actionWords(episode, place);
@@ -115,12 +129,14 @@ export function stepWords(episode, step) {
     ? `No action is admissible; the least risky, ${action(place)} (cost ${cost(place)}),`
     : `${capital(action(place))} (cost ${cost(place)})`;
   if (episode.shield.shadow) {
-    return `${head}. A shield would have refused it: ${why}. ` +
+    const would = reason === "priced" ? "passed it over" : "refused it";
+    return `${head}. A shield would have ${would}: ${why}. ` +
       `${other(allowed[step])} would have run; the proposal ran.${blame}`;
   }
   const found = outcome(episode, step);
   const branched = found ? ` Without this intervention: ${OUTCOME_SENTENCES[found]}.` : "";
-  return `${head}. Refused: ${why}. ` +
+  const refused = reason === "priced" ? "Admissible, and passed over" : "Refused";
+  return `${head}. ${refused}: ${why}. ` +
     `${other(ran[step])} ran${kind === "infeasible" ? "" : " instead"}.${blame}${branched}`;
 }
 

@@ -15,16 +15,17 @@ mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cpss::branch::realised_cost;
+use cpss::branch::{is_off_road, realised_cost};
 use cpss_highway::batch::{Actions, Buffers};
 use cpss_highway::{Autoreset, Moment};
-use cpss_shield::Rules;
+use cpss_shield::{Charge, Rules};
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArrayDyn,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::episode::Terms;
 use crate::settings::spec_of;
 use crate::shield::certificate;
 use crate::task::Task;
@@ -42,7 +43,7 @@ pub(crate) struct Batch {
     autoreset: Autoreset,
     rows: Vec<Mutex<Row>>,
     guard: Option<Guard>,
-    rules: Option<Rules>,
+    terms: Option<Terms>,
     /// Why nothing runs any more: a step that no ledger knows of. Only a reset of all makes it good.
     broken: Option<String>,
 }
@@ -79,17 +80,19 @@ impl Batch {
         };
         let batch =
             cpss_highway::Batch::new(&task, count, 0, autoreset, threads).map_err(value_error)?;
-        let (guard, rules) = match shield {
+        let (guard, terms) = match shield {
             None => (None, None),
             Some(settings) => {
                 let settings = settings.copy()?;
-                let guard = Guard::new(&task, &settings, threads.clamp(1, count.max(1)))?;
+                let (guard, risk) = Guard::new(&task, &settings, threads.clamp(1, count.max(1)))?;
                 let rules = Rules::new(spec_of(&settings)?).map_err(value_error)?;
-                (Some(guard), Some(rules))
+                // What is not charged as it was judged has no account of risk.
+                let risk = (rules.spec().charge == Charge::Predicted).then_some(risk);
+                (Some(guard), Some(Terms { rules, risk }))
             }
         };
-        let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, rules))).collect();
-        Ok(Batch { batch, autoreset, rows, guard, rules, broken: None })
+        let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, terms))).collect();
+        Ok(Batch { batch, autoreset, rows, guard, terms, broken: None })
     }
 
     /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
@@ -196,7 +199,7 @@ impl Batch {
     fn certificates<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let accounts = self.rows.iter().filter_map(|row| {
             let row = lock(row);
-            row.shield.as_ref().map(|account| certificate(py, account.shield()))
+            row.episode.as_ref().map(|episode| certificate(py, episode))
         });
         accounts.collect()
     }
@@ -221,10 +224,10 @@ impl Batch {
         broken: Option<String>,
     ) -> PyResult<()> {
         self.expect(rows.len())?;
-        let (worlds, rules) = (self.batch.worlds(), self.rules);
+        let (worlds, terms) = (self.batch.worlds(), self.terms);
         let made = py.detach(|| {
             let rows = rows.into_iter().zip(worlds);
-            let made = rows.map(|(row, world)| state::read(row, world.clone(), rules));
+            let made = rows.map(|(row, world)| state::read(row, world.clone(), terms));
             made.collect::<Result<Vec<_>, String>>()
         });
         for (place, (row, world, ended)) in made.map_err(value_error)?.into_iter().enumerate() {
@@ -327,7 +330,10 @@ impl Batch {
                             row.scene.observe(world);
                             let closeness = realised_cost(&row.scene, world, &step);
                             let action = Taken::at(&actions, place, rows.len());
-                            if let Err(error) = row.settle(world, action, closeness) {
+                            // An episode that is cut off on the road ends without an incident.
+                            let incident = world.ego().crashed || is_off_road(world);
+                            let ended = step.is_over().then_some(incident);
+                            if let Err(error) = row.settle(world, action, closeness, ended) {
                                 let why =
                                     format!("environment {place}: {error}; reset all of them");
                                 unsettled

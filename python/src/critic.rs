@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cpss::risk::shipped::RiskSource;
 use cpss_risk::{LearnedRisk, RiskModel};
+use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
@@ -58,6 +59,19 @@ impl Critic {
 }
 
 impl Critic {
+    /// How its risks are accounted for, episode by episode. Nothing is recalibrated: an episode does not depend on those
+    /// before it.
+    ///
+    /// # Errors
+    ///
+    /// A card whose numbers make no sense.
+    pub(crate) fn rules(&self) -> PyResult<RiskRules> {
+        let card = self.risk.card();
+        let (gamma, resolution) = (card.gamma, card.resolution);
+        RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
+            .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))
+    }
+
     /// A model for a task.
     ///
     /// # Errors

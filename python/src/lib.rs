@@ -14,10 +14,10 @@
 
 use pyo3::prelude::*;
 
-mod account;
 mod batch;
 mod critic;
 mod driving;
+mod episode;
 mod picture;
 mod policy;
 mod settings;

@@ -5,7 +5,7 @@
 
 use cpss::arm::{Arm, FallbackName, ShieldSettings};
 use cpss_highway::TaskId;
-use cpss_shield::{Fallback, GainSpec, Mode, ShieldSpec};
+use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -23,6 +23,8 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
             "horizon" => spec.horizon = read(&key, &value, "a whole number from 0")?,
             "epsilon" => spec.epsilon = read(&key, &value, "a number")?,
             "tau_cap" => spec.tau_cap = read(&key, &value, "a number")?,
+            "pace" => spec.pace = read(&key, &value, "a number")?,
+            "price" => spec.price = read(&key, &value, "a number")?,
             "smoothing" => spec.smoothing = read(&key, &value, "a number")?,
             "last_resort" => spec.last_resort = read(&key, &value, "a whole number from 0")?,
             "gain" => form = read(&key, &value, "a name")?,
@@ -40,6 +42,17 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
                     }
                 };
             }
+            "charge" => {
+                spec.charge = match read::<String>(&key, &value, "a name")?.as_str() {
+                    "observed" => Charge::Observed,
+                    "predicted" => Charge::Predicted,
+                    other => {
+                        return Err(value_error(format!(
+                            "`charge` is {other:?}, but has to be \"observed\" or \"predicted\""
+                        )));
+                    }
+                };
+            }
             "mode" => {
                 spec.mode = match read::<String>(&key, &value, "a name")?.as_str() {
                     "enforce" => Mode::Enforce,
@@ -53,8 +66,8 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
             }
             other => {
                 return Err(value_error(format!(
-                    "a shield has no setting `{other}`; there are budget, horizon, epsilon, tau_cap, \
-                     gain, k_density, k_change, gain_floor, smoothing, fallback, mode and last_resort"
+                    "a shield has no setting `{other}`; there are budget, horizon, epsilon, tau_cap, pace, price, \
+                     charge, gain, k_density, k_change, gain_floor, smoothing, fallback, mode and last_resort"
                 )));
             }
         }
@@ -90,10 +103,13 @@ pub(crate) fn read<'py, T: FromPyObjectOwned<'py>>(
 pub(crate) fn shield_settings<'py>(py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
     let id: TaskId = id.parse().map_err(value_error)?;
     let settings = ShieldSettings::shipped(id).map_err(value_error)?;
-    let spec = Arm::Cpss.shield(&settings);
+    let spec = Arm::Cpss(None).shield(&settings);
     let dict = PyDict::new(py);
     dict.set_item("budget", spec.budget)?;
     dict.set_item("horizon", spec.horizon)?;
+    dict.set_item("pace", spec.pace)?;
+    dict.set_item("price", spec.price)?;
+    dict.set_item("charge", spec.charge.to_string())?;
     dict.set_item("tau_cap", spec.tau_cap)?;
     dict.set_item("gain", "exponential")?;
     dict.set_item("k_density", settings.k_density)?;

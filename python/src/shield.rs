@@ -9,7 +9,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::account::{Account, Judged, Past};
+use crate::critic::Critic;
+use crate::episode::{Episode, Foretold, Judged, State, Terms};
 use crate::settings::spec_of;
 use crate::value_error;
 
@@ -17,7 +18,7 @@ use crate::value_error;
 #[pyclass(module = "cpss._native")]
 #[derive(Clone)]
 pub(crate) struct Shield {
-    inner: Account,
+    inner: Episode,
 }
 
 /// One judged proposal.
@@ -32,11 +33,14 @@ type Settled = (f64, f64, f64, f64, bool);
 
 #[pymethods]
 impl Shield {
-    /// Checks the settings, a dictionary (see `settings`), and opens a ledger.
+    /// Checks the settings, a dictionary (see `settings`), and opens a ledger; with a critic, whose risks are judged,
+    /// also an account of risk.
     #[new]
-    fn new(settings: &Bound<'_, PyDict>) -> PyResult<Shield> {
+    #[pyo3(signature = (settings, critic = None))]
+    fn new(settings: &Bound<'_, PyDict>, critic: Option<&Critic>) -> PyResult<Shield> {
         let rules = Rules::new(spec_of(settings)?).map_err(value_error)?;
-        Ok(Shield { inner: Account::open(rules) })
+        let risk = critic.map(Critic::rules).transpose()?;
+        Ok(Shield { inner: Episode::open(Terms { rules, risk }) })
     }
 
     /// Judges a proposal; changes nothing.
@@ -80,11 +84,25 @@ impl Shield {
         Ok(Decision { inner: inner.map_err(value_error)? })
     }
 
-    /// Charges what the executed action was observed to cost.
-    fn settle(&mut self, decision: &Decision, observed: f64) -> PyResult<Settled> {
-        let settled = self.inner.settle(decision.inner, observed).map_err(value_error)?;
+    /// Charges the executed action: what it was observed to cost, or what was judged, as the settings say. What a critic
+    /// said, the unavoidable risk and that of what ran, goes into the account.
+    #[pyo3(signature = (decision, observed, foretold = None))]
+    fn settle(
+        &mut self,
+        decision: &Decision,
+        observed: f64,
+        foretold: Option<(f64, f64)>,
+    ) -> PyResult<Settled> {
+        let foretold = foretold
+            .map_or(Foretold::NOTHING, |(unavoidable, risk)| Foretold { unavoidable, risk });
+        let settled = self.inner.settle(decision.inner, observed, foretold).map_err(value_error)?;
         let cpss_shield::Settlement { charge, remaining, envelope, excess, .. } = settled;
         Ok((charge, remaining, envelope, excess, settled.envelope_holds))
+    }
+
+    /// The episode is over, with or without an incident.
+    fn close(&mut self, incident: bool) {
+        self.inner.close(incident);
     }
 
     /// Opens a fresh ledger for another episode.
@@ -94,7 +112,7 @@ impl Shield {
 
     /// The account so far.
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        certificate(py, self.inner.shield())
+        certificate(py, &self.inner)
     }
 
     /// The budget left.
@@ -109,20 +127,31 @@ impl Shield {
         self.inner.shield().ledger().envelope()
     }
 
+    /// What is promised, and the account of risk: promise, start, chosen, surprise, arriving, evidence.
+    #[getter]
+    fn promised(&self) -> [f64; 6] {
+        self.inner.promised()
+    }
+
+    /// Whether no more than the budget was spent.
+    #[getter]
+    fn budget_kept(&self) -> bool {
+        self.inner.keeps_budget()
+    }
+
     /// A copy with its own ledger.
     fn copy(&self) -> Shield {
         self.clone()
     }
 
     /// What was settled since the ledger was opened.
-    fn state(&self) -> Vec<Past> {
-        self.inner.past().to_vec()
+    fn state(&self) -> State {
+        self.inner.state()
     }
 
     /// Makes the ledger of a [`Shield::state`].
-    fn restore(&mut self, past: Vec<Past>) -> PyResult<()> {
-        let rules = *self.inner.shield().rules();
-        self.inner = Account::of(rules, &past).map_err(value_error)?;
+    fn restore(&mut self, state: State) -> PyResult<()> {
+        self.inner = Episode::of(self.inner.terms(), &state).map_err(value_error)?;
         Ok(())
     }
 }
@@ -199,28 +228,29 @@ pub(crate) fn reason_code(verdict: Verdict) -> u8 {
     }
 }
 
-pub(crate) fn certificate<'py>(
-    py: Python<'py>,
-    shield: &cpss_shield::Shield,
-) -> PyResult<Bound<'py, PyDict>> {
-    let account = shield.certificate();
-    let counts = account.counts;
+pub(crate) fn certificate<'py>(py: Python<'py>, episode: &Episode) -> PyResult<Bound<'py, PyDict>> {
+    let certificate = episode.certificate();
+    let counts = certificate.counts;
     let dict = PyDict::new(py);
-    dict.set_item("mode", account.mode.to_string())?;
-    dict.set_item("horizon", account.horizon)?;
+    dict.set_item("mode", certificate.mode.to_string())?;
+    dict.set_item("charge", certificate.charge.to_string())?;
+    dict.set_item("horizon", certificate.horizon)?;
     for (name, value) in [
-        ("budget", account.budget),
-        ("epsilon", account.epsilon),
-        ("spent", account.spent),
-        ("excess", account.excess),
-        ("envelope", account.envelope),
+        ("budget", certificate.budget),
+        ("epsilon", certificate.epsilon),
+        ("pace", certificate.pace),
+        ("spent", certificate.spent),
+        ("excess", certificate.excess),
+        ("envelope", certificate.envelope),
     ] {
         dict.set_item(name, value)?;
     }
+    dict.set_item("budget_kept", certificate.budget_kept)?;
     for (name, count) in [
-        ("steps", account.steps),
+        ("steps", certificate.steps),
         ("admitted", counts.admitted),
         ("replaced", counts.replaced),
+        ("priced", counts.priced),
         ("infeasible", counts.infeasible),
         ("mispredicted", counts.mispredicted),
         ("unusable_costs", counts.unusable_costs),
@@ -229,7 +259,19 @@ pub(crate) fn certificate<'py>(
     ] {
         dict.set_item(name, count)?;
     }
-    dict.set_item("envelope_held", account.envelope_held)?;
+    dict.set_item("envelope_held", certificate.envelope_held)?;
+    let account = certificate.account.map(|account| -> PyResult<_> {
+        let parts = PyDict::new(py);
+        parts.set_item("start", account.start())?;
+        parts.set_item("chosen", account.chosen())?;
+        parts.set_item("surprise", account.surprise())?;
+        parts.set_item("arriving", account.arriving())?;
+        Ok(parts)
+    });
+    dict.set_item("account", account.transpose()?)?;
+    dict.set_item("incident", certificate.account.and_then(|account| account.incident()))?;
+    dict.set_item("evidence", certificate.memory.map(|memory| memory.evidence().value()))?;
+    dict.set_item("promise", certificate.account.map(|_| episode.promised()[0]))?;
     Ok(dict)
 }
 

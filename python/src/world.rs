@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use cpss::branch::realised_cost;
+use cpss::branch::{is_off_road, realised_cost};
 use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene};
@@ -130,6 +130,11 @@ impl World {
     /// The surroundings of the ego, as text.
     fn text(&self) -> String {
         picture::write(&self.world)
+    }
+
+    /// Whether the ego has crashed or is off the road: what must not happen, where an episode ends.
+    fn incident(&self) -> bool {
+        self.world.ego().crashed || is_off_road(&self.world)
     }
 
     /// What is needed to make the same world again: the words of its generator, and the actions.

@@ -114,6 +114,37 @@ def test_regression_a_ledger_is_made_again_whatever_was_settled():
             assert_same(again.judge(*judge).numbers, env._shield.judge(*judge).numbers)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("fallback", ["min-risk", "best-admissible"])
+@pytest.mark.parametrize("mode", ["enforce", "shadow"])
+@pytest.mark.parametrize("last_resort", [0, 1, 3])
+def test_a_ledger_that_charges_by_prediction_is_made_again_at_any_price(mode, fallback, last_resort):
+    random = np.random.default_rng(0)
+    odd = [0.0, 1e-300, 0.001, 0.004, 0.01, 0.02, 0.3, 1.0, np.nan, np.inf, -1.0]
+    settings = {
+        "budget": 0.2, "horizon": 20, "pace": 3.0, "price": 1.5, "charge": "predicted", "mode": mode, "fallback": fallback, "last_resort": last_resort,
+    }  # fmt: skip
+    critic = cpss._native.Critic("merge-v0", "drift")
+    priced = replaced = 0
+    for _ in range(60):
+        shield = cpss._native.Shield(settings, critic)
+        for step in range(8):
+            liking = random.random(4)
+            decision = shield.judge(int(random.integers(4)), random.choice(odd, 4), liking, random.random())
+            shield.settle(decision, np.nan, (random.choice([0.0, 0.25, np.nan]), random.choice([0.25, 0.5, np.nan])))
+        if random.random() < 0.5:
+            shield.close(bool(random.random() < 0.5))
+        again = cpss._native.Shield(settings, critic)
+        again.restore(shield.state())
+        certificate = shield.certificate()
+        assert_same(again.certificate(), certificate)
+        assert_same(again.promised, shield.promised)
+        judge = (1, np.array([0.01, 0.02, 0.0, 0.5]), None, 0.7)
+        assert_same(again.judge(*judge).numbers, shield.judge(*judge).numbers)
+        priced, replaced = priced + certificate["priced"], replaced + certificate["replaced"]
+    assert 0 < priced < replaced
+
+
 def test_what_was_warned_of_is_not_said_again_by_a_copy():
     env = cpss.ShieldWrapper(gym.make("CartPole-v1"), 3.0, 40, cost=len)
     env.reset(seed=0)

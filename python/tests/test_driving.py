@@ -110,6 +110,36 @@ def test_what_was_judged_is_charged(name):
     assert env.step(3)[4]["shield"]["remaining"] == pytest.approx(left - 0.125, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["cpss/merge-v0", "merge-v0"])
+def test_a_budget_is_a_probability_and_is_kept(name):
+    spent = {}
+    for budget in (0.001, 0.2):
+        env = cpss.ShieldWrapper(gym.make(name, disable_env_checker=True), budget=budget, pace=2.0)
+        spent[budget] = 0.0
+        for seed in range(4):
+            env.reset(seed=seed)
+            over = False
+            while not over:
+                _, _, terminated, truncated, info = env.step(3)
+                over = terminated or truncated
+            certificate = env.certificate()
+            assert certificate["budget_kept"] and info["shield"]["budget_kept"] and certificate["spent"] <= budget
+            assert (certificate["budget"], certificate["pace"], certificate["charge"]) == (budget, 2.0, "predicted")
+            assert certificate["incident"] is info["crashed"]
+            assert sum(certificate["account"].values()) == pytest.approx(float(info["crashed"]), abs=1e-9)
+            spent[budget] += certificate["spent"]
+    assert spent[0.001] < spent[0.2], "a larger budget is there to be spent"
+
+
+def test_what_is_not_charged_as_judged_has_no_account():
+    env = cpss.ShieldWrapper(gym.make("cpss/merge-v0"), observed=lambda *_: 0.5)
+    env.reset(seed=0)
+    shield, certificate = env.step(1)[4]["shield"], env.certificate()
+    assert np.isnan([shield[key] for key in ("promise", "start", "chosen", "surprise", "arriving", "evidence")]).all()
+    assert shield["budget_kept"] is False and certificate["charge"] == "observed"
+    assert certificate["account"] is certificate["evidence"] is certificate["promise"] is certificate["incident"] is None
+
+
 class Mended(gym.Wrapper):
     """highway-env with something broken while it is looked at, and mended before it runs."""
 
@@ -264,7 +294,7 @@ def test_the_original_may_change_its_config_at_a_reset():
 @pytest.mark.parametrize("arm", ["cpss", "dqn"])
 def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
     """What `cpss run` records of an episode is what the wrapper does in it, number for number."""
-    plan = {"tasks": [task], "regimes": ["stationary"], "arms": [arm], "policies": [1], "episodes": 2, "frontier": []}
+    plan = {"tasks": [task], "regimes": ["stationary"], "arms": [arm], "policies": [1], "episodes": 2, "budgets": [], "thresholds": []}
     [record] = cpss.sweep(plan, tmp_path)
     policy = cpss.load_policy(task, seed=1)
     env = gym.make(f"cpss/{task}", config=policy.config, disable_env_checker=True)
@@ -283,6 +313,16 @@ def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
         assert (refused, close, info["crashed"]) == (episode["interventions"], episode["close_steps"], episode["crashed"])
         assert (certificate["steps"], certificate["infeasible"]) == (episode["steps"], episode["infeasible"])
         assert certificate["spent"] / certificate["budget"] == episode["budget_used"]
+        assert certificate["budget_kept"] == episode["budget_kept"]
+        # The account is the laboratory's too, and what is said on the last step is the certificate's.
+        account, shield = certificate["account"], info["shield"]
+        for part in ("start", "chosen", "arriving"):
+            assert account[part] == episode[part] == shield[part]
+        failed = episode["crashed"] or episode["off_road"]
+        assert sum(account.values()) == pytest.approx(float(failed), abs=1e-9) and certificate["incident"] == failed
+        assert shield["surprise"] == account["surprise"]
+        assert certificate["evidence"] == episode["evidence"] == shield["evidence"]
+        assert certificate["promise"] == shield["promise"] == episode["start"] + episode["arriving"] + certificate["budget"]
 
 
 def look_with_too_many_before():

@@ -8,7 +8,7 @@ from gymnasium.vector import SyncVectorEnv
 import cpss
 import cpss.sb3
 
-PLAN = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn"], "policies": [0], "episodes": 2, "frontier": []}
+PLAN = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn"], "policies": [0], "episodes": 2, "budgets": [], "thresholds": []}
 
 
 #: A config that holds itself.
@@ -38,6 +38,10 @@ def test_wrong_arguments_are_named():
         ({"cost": free, "budget": 1.0, "horizon": 5, "mode": "off"}, "\"off\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "fallback": "any"}, "\"any\""),
         ({"cost": free, "budget": 1.0, "horizon": 5, "tau_cap": 1.0}, "tau_cap"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "pace": 0.5}, "`pace` is out of range: 0.5"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "price": -1.0}, "`price` is out of range: -1"),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "charge": "double"}, "\"double\""),
+        ({"cost": free, "budget": 1.0, "horizon": 5, "charge": "predicted", "observed": free}, "leave one of them out"),
         ({"cost": free, "budget": "much", "horizon": 5}, "`budget` is 'much', but has to be a number"),
         ({"cost": free, "budget": 1.0, "horizon": -5}, "`horizon` is -5, but has to be a whole number"),
         ({"cost": free, "budget": 1.0, "horizon": 5, "smoothing": [1]}, "`smoothing` is"),

@@ -25,8 +25,9 @@ def assert_constant_form(info, action_type):
     assert tuple(shield) == KEYS
     assert type(shield["verdict"]) is str and type(shield["reason"]) is str
     assert type(shield["proposed_action"]) is action_type and type(shield["executed_action"]) is action_type
-    for key in KEYS[4:]:
+    for key in KEYS[4:-1]:
         assert type(shield[key]) is float, key
+    assert type(shield["budget_kept"]) is bool
 
 
 def test_a_policy_that_would_fall_stays_up():
@@ -128,6 +129,55 @@ def test_what_cannot_be_used_is_recorded_of_an_admitted_action_too():
     env = cartpole(lambda env, obs: 1 / 0, context=lambda env, obs: {}["density"], observed=lambda *_: 0.0)
     env.reset(seed=0)
     assert env.step(0)[4]["shield"]["reason"] == "unusable-cost; ZeroDivisionError: division by zero; unusable-context: KeyError: 'density'"
+
+
+def test_ones_own_costs_may_be_charged_as_predicted():
+    cost, observed = (lambda env, obs: [0.125, 0.0]), {"cost": 0.5}  # noqa: E731
+
+    class Telling(gym.Wrapper):
+        def step(self, action):
+            *rest, _ = self.env.step(action)
+            return *rest, dict(observed)
+
+    for charge, charged in ((None, 0.5), ("observed", 0.5), ("predicted", 0.125)):
+        env = cpss.ShieldWrapper(Telling(gym.make("CartPole-v1")), 5.0, 8, cost=cost, charge=charge, gain="constant")
+        env.reset(seed=0)
+        info = env.step(0)[4]
+        assert info["shield"]["remaining"] == 5.0 - charged and info["cost"] == 0.5
+        assert env.certificate()["charge"] == (charge or "observed")
+        assert np.isnan(info["shield"]["promise"]), "nothing is promised of costs that nobody knows to be risks"
+
+
+def test_a_pace_lets_bursts_through_and_no_more_than_the_budget():
+    for pace, verdict in ((1.0, "replace"), (4.0, "admit")):
+        env = cartpole(lambda env, obs: [0.15, 0.0], budget=0.5, horizon=10, pace=pace, gain="constant", charge="predicted")
+        env.reset(seed=0)
+        # A tenth of the budget is less than what the action costs, and four tenths are more.
+        assert env.step(0)[4]["shield"]["verdict"] == verdict
+        for _ in range(5):
+            shield = env.step(0)[4]["shield"]
+            assert shield["budget_kept"] and shield["remaining"] >= 0.0
+
+
+def test_a_price_spends_where_it_buys_most():
+    def judged(price, preferences):
+        env = cartpole(lambda env, obs: [0.4, 0.0], budget=1.0, horizon=2, gain="constant", price=price, preferences=preferences)
+        env.reset(seed=0)
+        shield = env.step(0)[4]["shield"]
+        return shield["verdict"], shield["reason"], shield["executed_action"], env.certificate()["priced"]
+
+    likes_the_first = lambda env, obs: [1.0, 0.0]  # noqa: E731
+    # The action takes four fifths of the threshold. It is worth that at a price of 1, and not at 2.
+    assert judged(1.0, likes_the_first) == ("admit", "", 0, 0)
+    assert judged(2.0, likes_the_first) == ("replace", "priced", 1, 1)
+    assert judged(2.0, None) == ("admit", "", 0, 0), "nobody says what it buys"
+
+
+def test_an_overspent_budget_is_said():
+    env = cartpole(lambda env, obs: [0.0, 0.0], budget=0.5, observed=lambda *_: 0.4)
+    assert env.reset(seed=0)[1]["shield"]["budget_kept"] is True
+    assert [env.step(step % 2)[4]["shield"]["budget_kept"] for step in range(3)] == [True, False, False]
+    assert env.certificate()["budget_kept"] is False
 
 
 def test_what_is_observed_is_charged_and_the_closing_step_too():

@@ -47,6 +47,29 @@ def test_a_batch_is_judged_as_single_environments_are(task, config, mode):
     assert {"admit", "replace", "reset"} <= verdicts and ends > COUNT
 
 
+def test_a_budget_of_ones_own_is_the_single_ones():
+    ours = cpss.make_vec("merge-v0", COUNT, budget=0.1, pace=10, autoreset_mode="SameStep")
+    theirs = SyncVectorEnv([lambda: cpss.ShieldWrapper(gym.make("cpss/merge-v0"), budget=0.1, pace=10)] * COUNT, autoreset_mode="SameStep")
+    ours.reset(seed=5), theirs.reset(seed=5)
+    random, ends, spent = np.random.default_rng(2), 0, 0.0
+    for _ in range(60):
+        actions = random.integers(0, 5, COUNT)
+        mine, other = ours.step(actions), theirs.step(actions)
+        assert_same_shields(mine[4]["shield"], other[4]["shield"], np.ones(COUNT, bool))
+        ended = mine[2] | mine[3]
+        if not ended.any():
+            continue
+        final, infos = mine[4]["final_info"]["shield"], mine[4]["final_info"]
+        assert_same_shields(final, other[4]["final_info"]["shield"], ended)
+        parts = sum(final[part] for part in ("start", "chosen", "surprise", "arriving"))
+        np.testing.assert_allclose(parts[ended], infos["crashed"][ended], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(final["promise"][ended], (final["start"] + final["arriving"])[ended] + 0.1, rtol=0, atol=1e-12)
+        assert final["budget_kept"][ended].all() and (final["chosen"][ended] <= 0.1).all()
+        ends, spent = ends + int(ended.sum()), spent + float(final["chosen"][ended].sum())
+    assert ends > 0 and spent > 0.0
+    assert {certificate["budget"] for certificate in ours.certificates()} == {0.1}
+
+
 def test_a_reset_step_is_neither_judged_nor_charged():
     envs = cpss.make_vec("highway-v0", 2, config=SHORT, shield=True)
     envs.reset(seed=0)

@@ -22,7 +22,8 @@ PLAN = {
     "arms": ["dqn", "cpss"],
     "policies": [0, 1],
     "episodes": 6,
-    "frontier": [],
+    "budgets": [],
+    "thresholds": [],
 }
 
 
@@ -188,7 +189,7 @@ def test_a_unit_that_fails_fails_the_sweep(local_ray, tmp_path):
 
 
 #: More work than anybody waits for, in units that are soon done.
-LONG = {**PLAN, "tasks": ["merge-v0"], "arms": [f"cpss*{factor}" for factor in range(2, 1000)], "episodes": 50}
+LONG = {**PLAN, "tasks": ["merge-v0"], "arms": [f"cpss:{number / 1000}" for number in range(2, 1000)], "frontier_episodes": 50}
 
 
 def begun(out, code=f"import sys, cpss; cpss.sweep({LONG!r}, sys.argv[1], threads=1)"):

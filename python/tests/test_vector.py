@@ -182,6 +182,10 @@ def test_wrong_arguments_are_named():
         ({"num_envs": 2, "config": {"lane_count": 3}}, "lane_count"),
         ({"num_envs": 2, "shield": {"budgets": 3}}, "budgets"),
         ({"num_envs": 2, "shield": {"budget": -1.0}}, "`budget` is out of range"),
+        ({"num_envs": 2, "budget": -1.0}, "`budget` is out of range"),
+        ({"num_envs": 2, "pace": 0.0}, "`pace` is out of range"),
+        ({"num_envs": 2, "shield": False, "budget": 0.1}, "`shield` is False"),
+        ({"num_envs": 2, "shield": {"pace": 2.0}, "pace": 3.0}, "`pace` is given twice"),
     ]:
         with pytest.raises(ValueError, match=word):
             cpss.make_vec("highway-v0", **arguments)

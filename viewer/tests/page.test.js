@@ -170,6 +170,42 @@ test("the words of a step are the numbers of the trace", async () => {
   });
 });
 
+test("the certificate is the trace's, and its account adds up", async () => {
+  const { choice, trace } = busy();
+  const { certificate, record } = trace.end;
+  await opened(browser, REPORT, { hash: `#episode=${choice.id}` }, async (page) => {
+    const card = page.locator('.stage[data-arm="cpss"] .certificate');
+    assert.equal(await card.locator(".badge").getAttribute("data-kept"), String(certificate.budget_kept));
+    const values = await card.locator("dd").evaluateAll((parts) =>
+      parts.map((part) => Number(/** @type {HTMLElement} */ (part).dataset.value)));
+    assert.deepEqual(values.slice(0, 4), certificate.account);
+    assert.ok(Math.abs(values[4] - Number(record.crashed || record.off_road)) < 1e-9);
+    const promised = await card.locator(".promise").textContent();
+    const [start, , , arriving] = certificate.account;
+    const most = Number(/at most ([\d.e-]+) likely/.exec(promised ?? "")?.[1]);
+    const exact = start + arriving + trace.header.shield.budget;
+    assert.ok(Math.abs(most - exact) <= 0.06 * exact, `${promised}, ${exact}`);
+    assert.match(await card.textContent() ?? "", new RegExp(`${record.by_ledger} of ${record.interventions} refusals`));
+    // One who only watched promised nothing.
+    const shadow = page.locator('.stage[data-arm="dqn"] .certificate');
+    assert.match(await shadow.textContent() ?? "", /Nothing was promised: the shield only watched/);
+  });
+});
+
+test("the plot of the budget shows risk being spent", async () => {
+  const { choice, trace } = busy();
+  await opened(browser, REPORT, { hash: `#episode=${choice.id}` }, async (page) => {
+    await page.evaluate(() => document.getElementById("player")?.focus());
+    const read = () => page.locator('.stage[data-arm="cpss"] [data-panel="budget"] output').evaluateAll((outputs) =>
+      outputs.map((output) => Number(/** @type {HTMLElement} */ (output).dataset.value)));
+    const { budget } = trace.header.shield;
+    assert.deepEqual(await read(), [0, 0, budget]);
+    await page.keyboard.press("End");
+    const [, spent, , , envelope] = trace.steps[trace.steps.length - 1].ledger;
+    assert.deepEqual(await read(), [spent, envelope, budget]);
+  });
+});
+
 test("side by side stays in step", () => opened(browser, REPORT, {}, async (page) => {
   await page.selectOption('[data-part="speed"]', "4");
   await page.click('[data-part="play"]');
@@ -192,7 +228,7 @@ test("nothing on a stage lies over anything else", () => opened(browser, REPORT,
     })));
   assert.equal(stages.length, 2);
   for (const parts of stages) {
-    assert.equal(parts.length, 9);
+    assert.equal(parts.length, 10);
     parts.slice(1).forEach(({ name, top }, place) => assert.ok(top >= parts[place].bottom - 0.5, name));
   }
 }));

@@ -40,9 +40,9 @@ export function traceOf(file) {
   return readTrace(join(RUN, "traces", file));
 }
 
-/** What stands in the report for the player. */
-export function embedded() {
-  const page = readFileSync(REPORT, "utf8");
+/** What stands in the report, or in another page, for the player. @param {string} file */
+export function embedded(file = REPORT) {
+  const page = readFileSync(file, "utf8");
   const found = /<script type="application\/json" id="cpss-data">(.*?)<\/script>/s.exec(page);
   if (!found) throw new Error("the report holds no data");
   return JSON.parse(found[1]);

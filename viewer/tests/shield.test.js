@@ -1,12 +1,37 @@
 // Contract: at the recorded budget, judging again gives every recorded threshold, verdict and account
-// to the last bit; a film holds the numbers of its trace to the last bit.
+// to the last bit, at any pace and any price; at another budget it gives what the shield itself says; a film holds
+// the numbers of its trace to the last bit.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 
 import { openEpisode } from "../episode.js";
 import { firstDifference, rejudge } from "../shield.js";
-import { embedded, traceFiles, traceOf } from "./run.js";
+import { embedded, PROGRAM, traceFiles, traceOf } from "./run.js";
+
+const folder = mkdtempSync(join(tmpdir(), "cpss-shield-"));
+after(() => rmSync(folder, { recursive: true }));
+
+/**
+ * Episodes of a method, as their replays have them.
+ * @param {string} name
+ * @param {string[]} options
+ */
+function played(name, options) {
+  const traces = join(folder, name);
+  const seeds = ["--seed", "1000000", "--episodes", "4", "--trace", traces];
+  assert.equal(spawnSync(PROGRAM, ["evaluate", ...options, ...seeds]).status, 0, name);
+  return readdirSync(traces).sort().map((file) => {
+    const page = join(folder, `${name}-${file}.html`);
+    assert.equal(spawnSync(PROGRAM, ["replay", join(traces, file), "--out", page, "--no-open"]).status, 0, file);
+    const data = embedded(page);
+    return openEpisode(data.films[0], data.roads);
+  });
+}
 
 const { films, roads } = embedded();
 const episodes = films.map((/** @type {any} */ film) => openEpisode(film, roads));
@@ -18,7 +43,11 @@ test("a film holds the numbers of its trace", () => {
     assert.equal(episode.steps, steps.length);
     assert.deepEqual(episode.record, end.record);
     assert.equal(episode.chain_end, end.h);
-    assert.equal(episode.shield.budget, header.shield.budget);
+    assert.deepEqual(episode.shield, header.shield);
+    assert.deepEqual(episode.certificate, end.certificate);
+    const happened = end.record.crashed || end.record.off_road ? 1 : 0;
+    const parts = episode.certificate.account.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b);
+    assert.ok(Math.abs(parts - happened) < 1e-9, "the account balances");
     for (const [place, step] of steps.entries()) {
       const [tau, , budget, gain] = step.tau;
       const [, spent, remaining, excess, envelope] = step.ledger;
@@ -52,6 +81,49 @@ test("at the recorded budget every threshold and verdict comes out as recorded",
   assert.deepEqual([...seen].sort(), ["admit", "replace"]);
 });
 
+test("so it does at any pace and at any price", () => {
+  const high = ["--env", "highway-v0", "--regime", "high"];
+  let priced = 0;
+  for (const [name, options, pace] of /** @type {[string, string[], number | null][]} */ ([
+    ["priced", [...high, "--method", "priced"], null],
+    ["paced", [...high, "--budget", "0.005", "--pace", "7.5"], 7.5],
+    ["even", [...high, "--budget", "0.02", "--pace", "1"], 1],
+    ["hasty", [...high, "--budget", "0.02", "--pace", "1000"], 1000],
+    ["fixed", [...high, "--method", "fixed", "--budget", "0.02"], null],
+    ["merge", ["--env", "merge-v0", "--regime", "high", "--method", "priced"], null],
+  ])) {
+    for (const episode of played(name, options)) {
+      assert.equal(episode.unsound, null);
+      if (pace !== null) assert.equal(episode.shield.pace, pace);
+      assert.equal(firstDifference(episode, rejudge(episode, episode.shield.budget)), null, `${name} ${episode.file}`);
+      const passed = episode.verdict.filter((/** @type {string} */ verdict) => verdict === "replace priced").length;
+      assert.equal(passed, episode.certificate?.priced, name);
+      priced += passed;
+    }
+  }
+  assert.ok(priced > 0, "no admissible proposal was passed over");
+});
+
+test("another budget is judged as the shield judges it", () => {
+  // As long as nothing was refused, two budgets see the same episode; so do they on the step that first differs.
+  const [task, regime] = ["intersection-v0", "high"];
+  const of = (/** @type {string} */ budget) =>
+    played(`at-${budget}`, ["--env", task, "--regime", regime, "--budget", budget]);
+  let same = 0;
+  for (const [place, wide] of of("0.2").entries()) {
+    const narrow = of("0.01")[place];
+    const judged = rejudge(wide, 0.01);
+    for (let step = 0; step < Math.min(wide.steps, narrow.steps); step += 1) {
+      assert.equal(judged.tau[step], narrow.tau[step], `step ${step}`);
+      assert.equal(judged.verdict[step], narrow.verdict[step], `step ${step}`);
+      if (wide.ran[step] !== narrow.ran[step]) break;
+      assert.equal(judged.spent[step], narrow.spent[step]);
+      same += 1;
+    }
+  }
+  assert.ok(same > 10, `${same} decisions`);
+});
+
 test("a budget that differs in its last bit differs", () => {
   for (const episode of episodes) {
     const { budget } = episode.shield;
@@ -74,10 +146,50 @@ test("a smaller budget never refuses less", () => {
   assert.ok(tightened > 0, "no budget made a difference");
 });
 
+const PLAIN = { tau_cap: 0.5, pace: 1, price: 0, charge: "predicted", fallback: "min-risk", last_resort: 1 };
+
+test("a pace spends shares ahead, and never more than is left", () => {
+  const judge = (/** @type {number} */ pace, /** @type {number[]} */ charged) => rejudge(/** @type {any} */ ({
+    steps: charged.length,
+    shield: { ...PLAIN, budget: 1, horizon: 4, epsilon: 0.5, pace, charge: "observed", tau_cap: 0.99 },
+    proposal: charged.map(() => 0),
+    costs: charged.map(() => [0]),
+    ran: charged.map(() => 0),
+    likes: charged.map(() => []),
+    gain: charged.map(() => 1),
+    charge: charged,
+  }), 1);
+  assert.deepEqual(judge(2, [0.25, 0.25]).tau, [1 / (4.5 / 2), 0.75 / (3.5 / 2)]);
+  assert.deepEqual(judge(1e9, [0.5, 0]).tau_budget, [1 / (1 + 1e-12), 0.5 / (1 + 1e-12)]);
+  // What was observed is charged where the rules say so, whatever was judged; a NaN is the worst.
+  assert.deepEqual(judge(1, [0.25, NaN]).spent, [0.25, 1.25]);
+});
+
+test("a price takes the cheaper of two that are liked alike, and asks for a scale", () => {
+  const judge = (/** @type {number[]} */ likes, /** @type {number} */ price, cost = 0.25) => rejudge(/** @type {any} */ ({
+    steps: 1,
+    shield: { ...PLAIN, budget: 1, horizon: 2, epsilon: 1, price },
+    proposal: [0],
+    costs: [[cost, 0, 0.75]],
+    ran: [0],
+    likes: [likes],
+    gain: [1],
+  }), 1);
+  assert.deepEqual(judge([1, 0.75, 0], 1).verdict, ["replace priced"]);
+  assert.deepEqual(judge([1, 0.75, 0], 1).allowed, [1]);
+  assert.deepEqual(judge([1, 0, 5], 0.1).verdict, ["admit"], "liked enough to be worth it");
+  for (const likes of [[], [1, 1, 1], [1, NaN, 0], [1, Infinity, 0]]) {
+    assert.deepEqual(judge(likes, 9).verdict, ["admit"], `${likes}`);
+  }
+  assert.deepEqual(judge([1, 0.75, 0], 0).verdict, ["admit"], "without a price");
+  // A third as decimals have it, a little less in the policy's single precision: the proposal is worth more.
+  assert.deepEqual(judge([0.3, 0.1, 0], 1, 0.66666667 / 3).verdict, ["admit"]);
+});
+
 test("numbers that make no sense fail closed", () => {
   const judged = rejudge(/** @type {any} */ ({
     steps: 3,
-    shield: { budget: 2, horizon: 4, epsilon: 1e-6, tau_cap: 0.5, fallback: "min-risk", last_resort: 1 },
+    shield: { ...PLAIN, budget: 2, horizon: 4, epsilon: 1e-6 },
     proposal: [0, 0, 0],
     costs: [[NaN, 0], [-1, Infinity], [0.4, 0.3]],
     ran: [1, 1, 1],
@@ -94,7 +206,7 @@ test("numbers that make no sense fail closed", () => {
 test("a spent budget and a closed horizon admit cost 0 and nothing else", () => {
   const judged = rejudge(/** @type {any} */ ({
     steps: 5,
-    shield: { budget: 0.1, horizon: 3, epsilon: 1, tau_cap: 0.5, fallback: "min-risk", last_resort: 1 },
+    shield: { ...PLAIN, budget: 0.1, horizon: 3, epsilon: 1 },
     proposal: [0, 0, 0, 0, 0],
     costs: [[0.025, 0, 0.2], [0, 0.1], [1e-9, 0], [0, 1], [1e-9, 1]],
     ran: [2, 0, 1, 0, 0],

@@ -43,6 +43,8 @@ class Driver:
 
     #: The task in its configuration.
     task: _native.Task
+    #: Who is asked.
+    critic: _native.Critic
 
     def begin(self) -> None:
         """An episode begins; its config may differ from the last one's."""
@@ -55,17 +57,21 @@ class Driver:
         """How close the ego is to anything now; the step to here has ended the episode or not."""
         raise NotImplementedError
 
+    def incident(self) -> bool:
+        """Whether the ego has crashed or is off the road now, at an episode's end."""
+        raise NotImplementedError
+
 
 class Native(Driver):
     """Our own environments."""
 
     def __init__(self, env: DrivingEnv, risk: str) -> None:
-        self._env, self._critic = env, _native.Critic(env.task_id, risk)
+        self._env, self.critic = env, _native.Critic(env.task_id, risk)
         self._prepare()
 
     def _prepare(self) -> None:
         self.task = self._env._task
-        self._risk = _native.Driving(self.task, self._critic)
+        self._risk = _native.Driving(self.task, self.critic)
 
     def begin(self) -> None:
         if self._env._task is not self.task:
@@ -78,8 +84,11 @@ class Native(Driver):
     def closeness(self, terminated):
         raise RuntimeError("our environments say it in every info")
 
+    def incident(self):
+        return self._env._scene().incident()
+
     def __getstate__(self) -> dict:
-        return {"_env": self._env, "_critic": self._critic}
+        return {"_env": self._env, "critic": self.critic}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -90,14 +99,14 @@ class Upstream(Driver):
     """highway-env's own environments, read from ``env.unwrapped``."""
 
     def __init__(self, env: Any, task: str, risk: str) -> None:
-        self._env, self._id, self._critic = env, task, _native.Critic(task, risk)
+        self._env, self._id, self.critic = env, task, _native.Critic(task, risk)
         self._prepare()
 
     def _prepare(self) -> None:
         # As text, since nested dictionaries are changed in place.
         self._config = config_json(known_keys(self._env.config))
         self.task = _native.Task(self._id, self._config)
-        self._risk = _native.Driving(self.task, self._critic)
+        self._risk = _native.Driving(self.task, self.critic)
 
     def begin(self) -> None:
         if config_json(known_keys(self._env.config)) != self._config:
@@ -115,6 +124,10 @@ class Upstream(Driver):
         self._look()
         return self._risk.closeness()
 
+    def incident(self):
+        ego = self._env.vehicle
+        return bool(ego.crashed or not ego.on_road)
+
     def _look(self) -> None:
         """Reads the scene as it is now; never one that was read before, since anybody may have changed
         highway-env's objects in between."""
@@ -130,7 +143,7 @@ class Upstream(Driver):
         self._risk.look(mind(ego), rows, len(others), cars.index(ego))
 
     def __getstate__(self) -> dict:
-        return {"_env": self._env, "_id": self._id, "_critic": self._critic}
+        return {"_env": self._env, "_id": self._id, "critic": self.critic}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)

@@ -2,9 +2,10 @@
 
 :class:`ShieldWrapper` stands between the policy and the environment. Before a step it has the cost of
 every action predicted, compares the proposal's with a threshold projected from what is left of the
-budget, and lets it run or runs another. For driving tasks, whose costs are learned, it charges what was judged: the cost
-that was predicted of what ran. With a cost of yours it charges what was observed. The arithmetic is
-the Rust crate ``cpss-shield``, in which the guarantee is stated and proved.
+budget, and lets it run or runs another. For driving tasks, whose costs are learned risks, it charges what was judged: the
+avoidable risk of what ran. The budget is then a probability, and at an episode's end the account says where its risk came
+from. With a cost of yours it charges what was observed. The arithmetic is the Rust crate ``cpss-shield``, in which the
+promise is stated and proved.
 
 Start at :meth:`ShieldWrapper.step`; what the user's functions give is read in :mod:`cpss.situation`. Invariants: a cost
 function that fails (an exception, a NaN, the wrong number of costs) makes the actions inadmissible, a context that
@@ -45,6 +46,13 @@ KEYS = (
     "envelope",
     "risk",
     "unavoidable",
+    "promise",
+    "start",
+    "chosen",
+    "surprise",
+    "arriving",
+    "evidence",
+    "budget_kept",
 )
 
 
@@ -62,7 +70,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     Args:
         env: Any environment with discrete actions, or with a bounded box of at most 16 dimensions.
-        budget: How much cost an episode may spend. Left out, it is the driving task's own.
+        budget: How much cost an episode may spend. For driving it is a probability: how likely an incident (a crash, or
+            leaving the road) may be beyond what cannot be avoided. Left out, it is the driving task's own.
         horizon: For how many steps; afterwards only cost 0 is admissible.
         cost: ``"driving"`` for highway-env's environments and ours, whatever the policy observes: a learned critic reads
             the scene, and an action costs its avoidable risk, how much more it risks than the least risky one. A box of
@@ -78,9 +87,17 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         mode: ``"enforce"``, or ``"shadow"`` to judge and record without acting.
         preferences: A function ``preferences(env, observation)`` that says how much the policy likes each
             action, or a :class:`cpss.Policy`.
+        pace: How many steps' shares of the budget left one step may spend, at least 1. 1 spreads it evenly, as in the
+            paper; more lets it be spent in bursts, and never more than the budget in all. Left out, it is 1, or the driving
+            task's own.
+        price: The weight of cost against ``preferences``, from 0 for none: of the admissible actions the one runs that is
+            worth its cost most, even in place of an admissible proposal (its reason is then ``priced``). It does nothing
+            without preferences, nor for a box.
+        charge: ``"predicted"`` charges what was judged, so the budget is overspent only where no action was admissible;
+            ``"observed"`` what a step was observed to cost. Left out, it is ``"predicted"`` for ``"driving"``, and
+            ``"observed"`` with a ``cost`` or an ``observed`` of yours.
         observed: A function ``observed(env, observation, terminated, info)`` that says what a step really
-            cost. Left out, what was predicted of the action that ran is charged; but with a ``cost`` of yours,
-            ``info["cost"]`` if the environment has one.
+            cost. Left out, ``info["cost"]`` is charged if the environment has one, and otherwise what was predicted.
         last_resort: The action that runs when no cost is usable. **Choose it** for your own environment:
             left out it is the first action, or the middle of the box.
         candidates: For a box, how many points are compared.
@@ -94,7 +111,16 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     ``executed_action``, ``verdict`` (``"admit"``, ``"replace"``, ``"infeasible"``), ``reason`` (why it was
     refused, and, admitted or not, what your functions gave that cannot be used: see below), ``cost_proposed``, ``cost_executed``, ``threshold``, ``remaining`` (of the budget, after the
     charge), ``gain``, ``envelope`` (the bound on what can have been spent by now), ``risk`` (how likely an incident is after
-    the executed action) and ``unavoidable`` (how likely it is whatever runs); the last two are NaN with a cost of yours.
+    the executed action) and ``unavoidable`` (how likely it is whatever runs). ``budget_kept`` says whether no more than the
+    budget was spent so far.
+
+    For driving there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
+    with costs of yours, or charges by observation, all of it is NaN. ``promise`` is ``start + arriving + budget``: an
+    incident is at most that likely, if the critic does not underestimate risk. The account is ``start`` (the risk that could
+    not be avoided at first), ``chosen`` (the avoidable risk that was let through, which was charged), ``surprise`` (what the
+    critic did not foresee) and ``arriving`` (what came into view where the critic's look-ahead is limited). Their sum is 1
+    after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it
+    grows by 1 a step without any, and without cause it passes ``A`` after ``A`` steps or more, on average.
 
     Around a driving task, ``info["cost"]`` is how close the step came to anything, as :class:`cpss.DrivingEnv` says. It is
     reported and not charged: what is charged is ``cost_executed``.
@@ -138,6 +164,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         fallback: str | None = None,
         mode: str = "enforce",
         *,
+        pace: float | None = None,
+        price: float | None = None,
+        charge: str | None = None,
         preferences: Callable | Any | None = None,
         observed: Callable | None = None,
         last_resort: Any = None,
@@ -149,7 +178,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         check_single(env)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
-            preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, **settings,
+            pace=pace, price=price, charge=charge, preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, **settings,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         self._driver: Driver | None = None
@@ -163,7 +192,11 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
-        given = {"budget": budget, "horizon": horizon, "fallback": fallback}
+        if observed is not None:
+            if charge == "predicted":
+                raise ValueError("`charge` is 'predicted', so nobody asks what `observed` says: leave one of them out")
+            charge = "observed"
+        given = {"budget": budget, "horizon": horizon, "fallback": fallback, "pace": pace, "price": price, "charge": charge}
         settings.update({name: value for name, value in given.items() if value is not None}, mode=mode)
         for name in ("budget", "horizon"):
             if name not in settings:
@@ -174,7 +207,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         task = None if self._driver is None else self._driver.task
         self._actions = actions_of(env.action_space, last_resort, candidates, radius, task, settings)
         self._settings = settings
-        self._shield = _native.Shield(settings)
+        self._charges_prediction = settings.get("charge") == "predicted"
+        self._shield = self._another_shield()
         self._mode = settings["mode"]
         self._observation: Any = None
         self._needs_reset = True
@@ -193,8 +227,10 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         info = dict(info)
         if self._driver is not None and "cost" not in info:
             info["cost"] = self._closeness(False)
-        nothing, none = self._actions.nothing(), np.nan
-        report = (nothing, nothing, "reset", "", none, none, none, self._shield.remaining, none, self._shield.envelope, none, none)
+        nothing, none, shield = self._actions.nothing(), np.nan, self._shield
+        report = (
+            nothing, nothing, "reset", "", none, none, none, shield.remaining, none, shield.envelope, none, none, *shield.promised, shield.budget_kept,
+        )  # fmt: skip
         info["shield"] = dict(zip(KEYS, report))
         return observation, info
 
@@ -215,28 +251,33 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         # Now, since an environment may scale or clip in place what it is given.
         shown = self._actions.show(action), self._actions.show(executed)
         cost_proposed, cost_executed, threshold, gain = decision.numbers
+        risk = np.nan if situation.risks is None else float(situation.risks[decision.executed])
         # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
-        # somebody has said what it cost, the worst is charged, and nothing else runs.
-        observed, self._needs_reset = np.nan, True
+        # somebody has said what it cost, the worst is charged (or what was judged), and nothing else runs.
+        decided, observed, self._needs_reset = decision, np.nan, True
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
             observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
             if self._driver is not None and not has_run(info, shown[1]):
                 observed, problem = np.nan, {"ran": f"another-action-ran: {info['action']}"}
+                # What ran was never judged, so it is settled as a moment of which nothing is known: that is charged as the worst.
+                decided, risk = situation.unknown().judge(self._shield, proposal), np.nan
         finally:
-            charge, remaining, envelope, _, _ = self._shield.settle(decision, observed)
+            charge, remaining, envelope, _, _ = self._shield.settle(decided, observed, (situation.unavoidable, risk))
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
+        if self._needs_reset and self._driver is not None:
+            self._shield.close(self._incident())
         self._notices.troubles({**situation.problems, **problem})
-        if self._driver is None or self._observed is not None:
+        if not self._charges_prediction:
             self._notices.step(cost_executed, charge, self._needs_reset)
         reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
         info = dict(info)
         if "cost" not in info:
             info["cost"] = charge if self._driver is None else self._closeness(terminated)
-        risk = np.nan if situation.risks is None else float(situation.risks[decision.executed])
         report = (
             *shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope, risk, situation.unavoidable,
+            *self._shield.promised, self._shield.budget_kept,
         )  # fmt: skip
         info["shield"] = dict(zip(KEYS, report))
         return observation, reward, terminated, truncated, info
@@ -259,8 +300,10 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         return mask
 
     def certificate(self) -> dict[str, Any]:
-        """The account of this episode: budget, spent, excess, envelope, how often the shield did what, and
-        whether the envelope held at every step."""
+        """What can be said of this episode so far: budget, spent and whether the budget was kept, excess, envelope and
+        whether that held at every step, and how often the shield did what. For driving also the ``account`` of risk with its
+        four parts, the ``promise``, the ``evidence``, and, once it is over, whether there was an ``incident``; otherwise
+        these are None."""
         return self._shield.certificate()
 
     def __getstate__(self) -> dict:
@@ -269,7 +312,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
-        self._shield = _native.Shield(self._settings)
+        self._shield = self._another_shield()
         self._shield.restore(state["_shield"])
 
     def __copy__(self) -> ShieldWrapper:
@@ -283,6 +326,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         for name, value in self.__dict__.items():
             setattr(twin, name, value.copy() if name == "_shield" else copy.deepcopy(value, memo))
         return twin
+
+    def _another_shield(self) -> _native.Shield:
+        """A shield of this kind. What is not charged as it was judged has no account of risk."""
+        if self._driver is None or not self._charges_prediction:
+            return _native.Shield(self._settings)
+        return _native.Shield(self._settings, self._driver.critic)
 
     def _predict(self, proposal) -> Situation:
         """What is known about this moment."""
@@ -318,21 +367,20 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         return Situation(self._actions, candidates, costs, density, liking, risks, unavoidable, problems)
 
     def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, dict[str, str]]:
-        """What is charged for a step, and what is wrong with that; what cannot be told is charged as the worst."""
+        """What a step cost, and what is wrong with that; what cannot be told is charged as the worst."""
         try:
             if self._observed is not None:
                 cost = number_of(self._observed(self.env, apart(observation), terminated, info_apart(info)))
-            elif self._driver is None and "cost" in info:
+            elif not self._charges_prediction and self._driver is None and "cost" in info:
                 cost = number_of(info["cost"])
             else:
                 # Nobody is to blame for this one but the prediction, of which there is a warning already.
-                return predicted, {} if is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
+                return predicted, {} if self._charges_prediction or is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
         except Exception as error:
             return np.nan, {"observed": f"unusable-observation: {in_words(error)}"}
         if not is_usable(cost):
             return cost, {"observed": f"unusable-observation: {cost}"}
         return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
-
 
     def _closeness(self, terminated: bool) -> float:
         """How close the ego is to anything now; in a scene that cannot be read, as close as can be."""
@@ -341,6 +389,14 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             return self._driver.closeness(terminated)
         except Exception:
             return 1.0
+
+    def _incident(self) -> bool:
+        """Whether the episode has ended in an incident; in a scene that cannot be read, it has."""
+        assert self._driver is not None
+        try:
+            return self._driver.incident()
+        except Exception:
+            return True
 
 
 def has_run(info: dict, executed: Any) -> bool:
@@ -369,13 +425,23 @@ def check_single(env: Any) -> None:
         env = env.env
 
 
-def batch_settings(task: _native.Task, space: spaces.Space, shield: bool | dict | None) -> dict[str, Any] | None:
+def batch_settings(
+    task: _native.Task, space: spaces.Space, shield: bool | dict | None, budget: float | None = None, pace: float | None = None
+) -> dict[str, Any] | None:
     """The settings of a batch's shields, with what is asked for in place of the task's own."""
+    plain = {name: value for name, value in (("budget", budget), ("pace", pace)) if value is not None}
+    if shield is False and plain:
+        raise ValueError(f"`{next(iter(plain))}` is a shield's, but `shield` is False: leave one of them out")
+    if shield is None and plain:
+        shield = True
     if shield is None or shield is False:
         return None
     if shield is not True and not isinstance(shield, Mapping):
         raise ValueError(f"`shield` is {shield!r}, but has to be True, or a dictionary of what differs from cpss.shield_settings(...)")
     asked = {} if shield is True else dict(shield)
+    for name in plain.keys() & asked.keys():
+        raise ValueError(f"`{name}` is given twice: as an argument, and in `shield`")
+    asked.update(plain)
     last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
     count, risk = asked.pop("candidates", CANDIDATES), asked.pop("risk", None)
     settings = {**shield_settings(task.id), **asked, "risk": _native.Critic(task.id, source_of(risk))}

@@ -31,6 +31,11 @@ class Situation:
         self.risks, self.unavoidable = risks, unavoidable
         self._actions, self._density, self._liking = actions, density, liking
 
+    def unknown(self) -> Situation:
+        """The same moment, of which nobody knows what any action costs."""
+        unknown = np.full_like(self.costs, np.nan)
+        return Situation(self._actions, self.candidates, unknown, self._density, self._liking, None, np.nan, self.problems)
+
     def judge(self, shield: _native.Shield, proposal) -> _native.Decision:
         """Has a proposal judged; changes nothing."""
         if self.candidates is None:

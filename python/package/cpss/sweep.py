@@ -53,7 +53,7 @@ def sweep(
 
     >>> import tempfile
     >>> plan = {"tasks": ["merge-v0"], "regimes": ["stationary"], "arms": ["dqn", "cpss"],
-    ...         "policies": [0], "episodes": 2, "frontier": []}
+    ...         "policies": [0], "episodes": 2, "budgets": [], "thresholds": []}
     >>> with tempfile.TemporaryDirectory() as out:
     ...     records = cpss.sweep(plan, out)
     >>> [record["unit"]["arm"] for record in records]

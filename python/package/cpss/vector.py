@@ -23,7 +23,7 @@ from gymnasium.vector.utils import batch_space
 
 from cpss import _native
 from cpss.envs import DrivingEnv, check_options, checked_seed, config_json, config_of, real_numbers, short_id, spaces_of, unmasked, whole, window
-from cpss.shield import batch_settings
+from cpss.shield import KEYS, batch_settings
 
 #: The words for the codes that the native side reports.
 VERDICTS = np.array(["admit", "replace", "infeasible", "reset"])
@@ -35,7 +35,7 @@ REASONS = np.array(
 def make_vec(id: str, num_envs: int = 1, **kwargs: Any) -> DrivingVectorEnv:
     """Makes a batch of environments; see :class:`DrivingVectorEnv` for the arguments.
 
-    >>> envs = cpss.make_vec("merge-v0", num_envs=4, shield=True)
+    >>> envs = cpss.make_vec("merge-v0", num_envs=4, budget=0.02)   # or shield=True, with the task's own budget
     >>> observations, infos = envs.reset(seed=0)          # seeds 0, 1, 2 and 3
     >>> observations, rewards, terminated, truncated, infos = envs.step([1, 1, 3, 4])
     >>> infos["cost"].shape, infos["shield"]["verdict"].shape
@@ -60,6 +60,9 @@ class DrivingVectorEnv(VectorEnv):
         shield: ``True`` for the task's shipped shield, or a dictionary with what is to differ from it (see
             :func:`cpss.shield_settings`; ``risk`` chooses the critic, as in :class:`cpss.ShieldWrapper`); nothing for
             no shield.
+        budget: The budget of every environment's shield, a probability; see :class:`cpss.ShieldWrapper`. Whoever gives one
+            means a shield. ``pace`` likewise.
+        pace: How many steps' shares of the budget left one step may spend.
         render_mode: ``"rgb_array"`` or ``"ansi"``.
 
     ``infos`` has ``cost`` (how close the step came, as in :class:`cpss.DrivingEnv`), ``speed`` and ``crashed``, an array
@@ -76,6 +79,8 @@ class DrivingVectorEnv(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_threads: int | None = None,
         shield: bool | dict | None = None,
+        budget: float | None = None,
+        pace: float | None = None,
         render_mode: str | None = None,
     ) -> None:
         num_envs = whole("num_envs", num_envs, 1)
@@ -98,7 +103,7 @@ class DrivingVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._shape = (num_envs, *native.observation_shape)
         self._action_count = native.actions
-        settings = batch_settings(native, self.single_action_space, shield)
+        settings = batch_settings(native, self.single_action_space, shield, budget, pace)
         self.is_shielded = settings is not None
         self._threads = num_threads or os.cpu_count() or 1
         self._settings = settings
@@ -212,20 +217,10 @@ class DrivingVectorEnv(VectorEnv):
 
     def _shield_infos(self, reports, mask) -> dict[str, Any]:
         proposed, executed, verdicts, reasons, numbers = reports
-        infos = {
-            "proposed_action": proposed,
-            "executed_action": executed,
-            "verdict": VERDICTS[verdicts],
-            "reason": REASONS[reasons],
-            "cost_proposed": numbers[:, 0].copy(),
-            "cost_executed": numbers[:, 1].copy(),
-            "threshold": numbers[:, 2].copy(),
-            "remaining": numbers[:, 3].copy(),
-            "gain": numbers[:, 4].copy(),
-            "envelope": numbers[:, 5].copy(),
-            "risk": numbers[:, 6].copy(),
-            "unavoidable": numbers[:, 7].copy(),
-        }
+        words = proposed, executed, VERDICTS[verdicts], REASONS[reasons]
+        # The last of the numbers is a flag; the others are in the order of the keys.
+        columns = [column.copy() for column in numbers.T[:-1]]
+        infos = dict(zip(KEYS, (*words, *columns, numbers[:, -1] == 1.0)))
         return {**infos, **{f"_{key}": mask.copy() for key in infos}}
 
     def _add_finals(self, infos, finals, closing, ended) -> None:

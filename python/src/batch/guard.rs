@@ -12,7 +12,7 @@ use cpss_highway::batch::Actions;
 use cpss_highway::{Action, Task};
 use cpss_risk::{Assessment, BatchModel};
 use cpss_shield::candidates::{Neighbourhood, sample};
-use cpss_shield::{JudgeError, Mode, Situation};
+use cpss_shield::{JudgeError, Mode, RiskRules, Situation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -21,8 +21,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::lock;
 use super::report::Report;
 use super::row::Row;
-use crate::account::Account;
 use crate::critic::Critic;
+use crate::episode::Episode;
 use crate::settings::read;
 use crate::value_error;
 
@@ -61,12 +61,13 @@ impl Chosen {
 }
 
 impl Guard {
-    /// Takes its own settings out of the dictionary; the rest are the shield's.
+    /// Takes its own settings out of the dictionary; the rest are the shield's. Also says how the critic's risks are
+    /// accounted for.
     pub(super) fn new(
         task: &Arc<Task>,
         settings: &Bound<'_, PyDict>,
         threads: usize,
-    ) -> PyResult<Guard> {
+    ) -> PyResult<(Guard, RiskRules)> {
         let take = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
             let value = settings.get_item(key)?;
             if value.is_some() {
@@ -75,7 +76,8 @@ impl Guard {
             Ok(value)
         };
         let critic = take("risk")?.ok_or_else(|| value_error("`risk` is missing"))?;
-        let model = BatchModel::new(critic.cast::<Critic>()?.get().model(task)?);
+        let critic = critic.cast::<Critic>()?.get();
+        let (model, rules) = (BatchModel::new(critic.model(task)?), critic.rules()?);
         let candidates = take("candidates")?
             .map_or(Ok(0), |value| read("candidates", &value, "a whole number from 2"))?;
         let radius = take("radius")?
@@ -88,7 +90,7 @@ impl Guard {
             _ => Some(ThreadPoolBuilder::new().num_threads(threads).build().map_err(value_error)?),
         };
         let models = (0..threads).map(|_| Mutex::new(model.clone())).collect();
-        Ok(Guard { models, pool, dimension, candidates, radius, resort })
+        Ok((Guard { models, pool, dimension, candidates, radius, resort }, rules))
     }
 
     /// Judges every proposal, except in worlds that rest, and says what runs.
@@ -145,10 +147,10 @@ impl Guard {
             rows,
             |_| false,
             |_, row, mut scene| {
-                let Row { assessment, shield, .. } = row;
-                let Some(shield) = shield else { return Err("no shield".to_owned()) };
+                let Row { assessment, episode, .. } = row;
+                let Some(episode) = episode else { return Err("no shield".to_owned()) };
                 let Assessment { costs, density, .. } = scene.of_list(assessment);
-                mask(shield, costs, *density).map_err(|error| error.to_string())
+                mask(episode, costs, *density).map_err(|error| error.to_string())
             },
         )?;
         let flat: Vec<bool> = masks.into_iter().flatten().flatten().collect();
@@ -162,8 +164,8 @@ impl Guard {
         mut scene: Judge<'_>,
         proposal: &[f32],
     ) -> Result<Report, String> {
-        let Row { shield, pending, .. } = row;
-        let Some(shield) = shield else { return Err("no shield".to_owned()) };
+        let Row { episode, pending, .. } = row;
+        let Some(episode) = episode else { return Err("no shield".to_owned()) };
         let dimension = self.dimension;
         // A learner's rounding may overshoot a bound by its last bits; anything beyond that is a mistake.
         let bound = 1.0 + 4.0 * f32::EPSILON;
@@ -184,11 +186,11 @@ impl Guard {
         let points: Vec<f32> = candidates.iter().map(|value| *value as f32).collect();
         let assessment = scene.of_each(points.chunks_exact(dimension).map(Action::Point));
         let assessment = assessment.ok_or("nobody was asked what its actions risk")?;
-        let judged = shield
+        let judged = episode
             .judge_nearest(&around, &candidates, &assessment.costs, assessment.density)
             .map_err(|error| error.to_string())?;
         // What runs is what was judged, clamped to the box; but a shadow leaves the proposal alone.
-        let executed = match shield.shield().rules().spec().mode {
+        let executed = match episode.shield().rules().spec().mode {
             Mode::Shadow => proposal.to_vec(),
             Mode::Enforce => points[judged.decision.executed() * dimension..][..dimension].to_vec(),
         };
@@ -198,7 +200,7 @@ impl Guard {
             ..Report::default()
         };
         let risk = assessment.risks[judged.decision.executed()];
-        report.numbers[6..].copy_from_slice(&[risk, assessment.unavoidable]);
+        report.numbers[6..8].copy_from_slice(&[risk, assessment.unavoidable]);
         *pending = Some((judged, report.clone()));
         Ok(report)
     }
@@ -276,8 +278,8 @@ fn judge_index(
     preferences: &[f64],
     (place, count): (usize, usize),
 ) -> Result<Report, String> {
-    let Row { assessment, shield, pending, .. } = row;
-    let Some(shield) = shield else { return Err("no shield".to_owned()) };
+    let Row { assessment, episode, pending, .. } = row;
+    let Some(episode) = episode else { return Err("no shield".to_owned()) };
     let Assessment { risks, unavoidable, costs, density } = scene.of_list(assessment);
     let preferences = match preferences.len() {
         0 => &[],
@@ -291,18 +293,18 @@ fn judge_index(
         return Err(format!("the action has to be from 0 to {}", costs.len().saturating_sub(1)));
     }
     let situation = Situation { proposal, costs, preferences, density: *density };
-    let judged = shield.judge(&situation).map_err(|error| error.to_string())?;
+    let judged = episode.judge(&situation).map_err(|error| error.to_string())?;
     let executed = judged.decision.executed();
     let mut report =
         Report { proposed: proposal as i64, executed: executed as i64, ..Report::default() };
-    report.numbers[6..].copy_from_slice(&[risks[executed], *unavoidable]);
+    report.numbers[6..8].copy_from_slice(&[risks[executed], *unavoidable]);
     *pending = Some((judged, report.clone()));
     Ok(report)
 }
 
 /// Which actions a shield would let through; where none would be, the one it would run.
-fn mask(account: &Account, costs: &[f64], density: f64) -> Result<Vec<bool>, JudgeError> {
-    let shield = account.shield();
+fn mask(episode: &Episode, costs: &[f64], density: f64) -> Result<Vec<bool>, JudgeError> {
+    let shield = episode.shield();
     let judge = |proposal| shield.judge(&Situation { proposal, costs, preferences: &[], density });
     let mut mask = Vec::with_capacity(costs.len());
     for proposal in 0..costs.len() {

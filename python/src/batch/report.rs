@@ -3,9 +3,10 @@
 //! A [`Report`] is one world's; [`arrays`] makes one array of each of its parts.
 
 use cpss_highway::World;
-use cpss_shield::Shield;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+
+use crate::episode::Episode;
 
 /// What a shield did at a step, as Python's `info["shield"]` has it.
 #[derive(Clone, Default)]
@@ -16,13 +17,14 @@ pub(super) struct Report {
     pub(super) executed_point: Vec<f32>,
     pub(super) verdict: u8,
     pub(super) reason: u8,
-    /// Costs of proposal and executed action, threshold, remaining, gain, envelope, risk of the executed action, and
-    /// the risk that cannot be avoided. The last two are known when it is judged, the others when it is settled.
+    /// Costs of proposal and executed action, threshold, remaining, gain, envelope; the risk of the executed action, and
+    /// the risk that cannot be avoided; promise, start, chosen, surprise, arriving, evidence; and 1 if the budget is kept.
+    /// The two risks are known when it is judged, the others when it is settled.
     pub(super) numbers: Numbers,
 }
 
 /// The numbers of a report.
-pub(super) type Numbers = [f64; 8];
+pub(super) type Numbers = [f64; 15];
 
 /// What a shield did: proposed and executed actions, verdicts, reasons, and a row of numbers each.
 pub(super) type Reports<'py> = (
@@ -63,11 +65,14 @@ pub(super) fn arrays<'py>(
 
 impl Report {
     /// The report of a step that judged nothing.
-    pub(super) fn of_nothing(world: &World, shield: Option<&Shield>) -> Report {
-        const NONE: f64 = f64::NAN;
+    pub(super) fn of_nothing(world: &World, episode: Option<&Episode>) -> Report {
         let dimension = world.task().controls.box_dimension().unwrap_or(0);
-        let remaining = shield.map_or(f64::NAN, |shield| shield.ledger().remaining());
-        let envelope = shield.map_or(f64::NAN, |shield| shield.ledger().envelope());
+        let mut numbers = [f64::NAN; size_of::<Numbers>() / size_of::<f64>()];
+        if let Some(episode) = episode {
+            let ledger = episode.shield().ledger();
+            (numbers[3], numbers[5]) = (ledger.remaining(), ledger.envelope());
+            numbers[14] = f64::from(u8::from(episode.keeps_budget()));
+        }
         Report {
             proposed: -1,
             executed: -1,
@@ -75,7 +80,7 @@ impl Report {
             executed_point: vec![f32::NAN; dimension],
             verdict: 3,
             reason: 0,
-            numbers: [NONE, NONE, NONE, remaining, NONE, envelope, NONE, NONE],
+            numbers,
         }
     }
 }

@@ -10,10 +10,9 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Scene, World};
 use cpss_risk::Assessment;
 use cpss_risk::closeness::closeness;
-use cpss_shield::Rules;
 
 use super::report::Report;
-use crate::account::{Account, Judged};
+use crate::episode::{Episode, Foretold, Judged, Terms};
 use crate::shield::{reason_code, verdict_code};
 use crate::world::Taken;
 
@@ -30,7 +29,8 @@ pub(super) struct Row {
     pub(super) now: Told,
     /// The last moment of the episode that ended in this step.
     pub(super) closing: Told,
-    pub(super) shield: Option<Account>,
+    /// Its shield, with what was settled.
+    pub(super) episode: Option<Episode>,
     /// What the actions of a list risk in the scene, once somebody has asked.
     pub(super) assessment: Option<Assessment>,
     /// What was decided and is not settled yet, with what was proposed and what runs.
@@ -48,11 +48,11 @@ pub(super) struct Told {
 }
 
 impl Row {
-    pub(super) fn new(world: &World, rules: Option<Rules>) -> Row {
+    pub(super) fn new(world: &World, terms: Option<Terms>) -> Row {
         let mut scene = Scene::default();
         scene.observe(world);
-        let shield = rules.map(Account::open);
-        let report = Report::of_nothing(world, shield.as_ref().map(Account::shield));
+        let episode = terms.map(Episode::open);
+        let report = Report::of_nothing(world, episode.as_ref());
         Row {
             origin: world.random().clone(),
             taken: Vec::new(),
@@ -60,7 +60,7 @@ impl Row {
             scene,
             now: Told::default(),
             closing: Told::default(),
-            shield,
+            episode,
             assessment: None,
             pending: None,
             closing_report: report.clone(),
@@ -80,14 +80,15 @@ impl Row {
         self.assessment = None;
         self.pending = None;
         self.now = Told::of(world, closeness(world.task(), &self.scene));
-        if let Some(shield) = &mut self.shield {
-            shield.reset();
-            let report = Report::of_nothing(world, Some(shield.shield()));
+        if let Some(episode) = &mut self.episode {
+            episode.reset();
+            let report = Report::of_nothing(world, Some(episode));
             self.closing_report = std::mem::replace(&mut self.report, report);
         }
     }
 
-    /// A step was made, by an action: what was judged of it is charged. `closeness` is only reported.
+    /// A step was made, by an action: what was judged of it is charged. If it has `ended` the episode, with or without an
+    /// incident, the account is closed. `closeness` is only reported.
     ///
     /// # Errors
     ///
@@ -97,18 +98,25 @@ impl Row {
         world: &World,
         action: Taken,
         closeness: f64,
+        ended: Option<bool>,
     ) -> Result<(), String> {
         self.taken.push(action);
         self.next = world.random().clone();
         self.assessment = None;
         self.now = Told::of(world, closeness);
-        let Some(shield) = &mut self.shield else { return Ok(()) };
+        let Some(episode) = &mut self.episode else { return Ok(()) };
         let Some((judged, mut report)) = self.pending.take() else {
             return Err("a step ran that was not judged".to_owned());
         };
         let decision = judged.decision;
-        let settled =
-            shield.settle(judged, decision.cost_executed()).map_err(|error| error.to_string())?;
+        let [risk, unavoidable] = [report.numbers[6], report.numbers[7]];
+        // Whatever the charge: nobody here observes any other cost than the one that was judged.
+        let settled = episode
+            .settle(judged, decision.cost_executed(), Foretold { unavoidable, risk })
+            .map_err(|error| error.to_string())?;
+        if let Some(incident) = ended {
+            episode.close(incident);
+        }
         report.verdict = verdict_code(decision.verdict());
         report.reason = reason_code(decision.verdict());
         report.numbers[..6].copy_from_slice(&[
@@ -119,6 +127,8 @@ impl Row {
             decision.gain(),
             settled.envelope,
         ]);
+        report.numbers[8..14].copy_from_slice(&episode.promised());
+        report.numbers[14] = f64::from(u8::from(episode.keeps_budget()));
         self.report = report;
         Ok(())
     }

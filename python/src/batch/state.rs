@@ -5,11 +5,10 @@
 
 use cpss_highway::World;
 use cpss_highway::random::Generator;
-use cpss_shield::Rules;
 
 use super::report::{Numbers, Report};
 use super::row::{Row, Told};
-use crate::account::{Account, Past};
+use crate::episode::{Episode, State, Terms};
 use crate::world::Taken;
 
 /// A world on paper: its generator's words, the indices or the points that ran, the ledger, cost with speed and crash
@@ -18,7 +17,7 @@ pub(super) type RowState = (
     [u64; 5],
     Vec<usize>,
     Vec<Vec<f32>>,
-    Vec<Past>,
+    State,
     ToldState,
     ToldState,
     ReportState,
@@ -37,7 +36,7 @@ pub(super) fn write(row: &Row, ended: bool) -> RowState {
             Taken::Point(point) => points.push(point.clone()),
         }
     }
-    let past = row.shield.as_ref().map_or_else(Vec::new, |account| account.past().to_vec());
+    let past = row.episode.as_ref().map(Episode::state).unwrap_or_default();
     let told = |told: &Told| (told.cost, told.speed, told.crashed);
     let report = |of: &Report| {
         let (proposed, executed) = (of.proposed_point.clone(), of.executed_point.clone());
@@ -64,7 +63,7 @@ pub(super) fn write(row: &Row, ended: bool) -> RowState {
 pub(super) fn read(
     state: RowState,
     mut world: World,
-    rules: Option<Rules>,
+    terms: Option<Terms>,
 ) -> Result<(Row, World, bool), String> {
     let (words, indices, points, past, now, closing, report, closing_report, ended) = state;
     let origin = Generator::from_words(words);
@@ -75,7 +74,7 @@ pub(super) fn read(
     for action in &taken {
         world.step(action.action(), &mut seen).map_err(|error| error.to_string())?;
     }
-    let shield = rules.map(|rules| Account::of(rules, &past)).transpose()?;
+    let episode = terms.map(|terms| Episode::of(terms, &past)).transpose()?;
     let told = |(cost, speed, crashed): ToldState| Told { cost, speed, crashed };
     let report_of = |state: ReportState| {
         let (proposed, executed, proposed_point, executed_point, verdict, reason, numbers) = state;
@@ -84,7 +83,7 @@ pub(super) fn read(
     let row = Row {
         origin,
         taken,
-        shield,
+        episode,
         now: told(now),
         closing: told(closing),
         report: report_of(report),

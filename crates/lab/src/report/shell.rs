@@ -33,7 +33,7 @@ macro_rules! modules {
 }
 
 /// The scripts, each after those that it imports.
-const MODULES: [(&str, &str); 14] = modules![
+const MODULES: [(&str, &str); 15] = modules![
     "episode.js",
     "outcome.js",
     "shield.js",
@@ -44,6 +44,7 @@ const MODULES: [(&str, &str); 14] = modules![
     "scene.js",
     "svg.js",
     "plots.js",
+    "certificate.js",
     "stage.js",
     "player.js",
     "picker.js",

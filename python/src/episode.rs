@@ -1,0 +1,214 @@
+//! How is a shielded episode kept, written down, and opened again?
+//!
+//! An [`Episode`] is a shield with what has been settled in its ledger since that was opened and, where a critic says
+//! what actions risk, the account of that risk. The same one is made from its [`State`] again, to the last bit, by
+//! judging and settling once more: the shield itself has, on purpose, no way to edit a ledger. Start at [`Episode::of`].
+//!
+//! **Invariant:** what a settlement leaves behind follows from the numbers of [`Past`]. The threshold follows from the
+//! ledger, the context and the density. The verdict and the charge follow from two costs, the proposal's and that of the
+//! action which the verdict called for: beside these two, no other action changes either.
+
+use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest};
+use cpss_shield::{
+    Account, Certificate, Decision, JudgeError, Memory, RiskRules, Rules, Settlement, Shield,
+    Situation, StaleDecision,
+};
+
+/// A settled decision: density, cost of the proposal, cost of the action that the verdict called for, observed cost,
+/// the risk that could not be avoided, and the risk of what ran. The last two are NaN without a critic.
+pub(crate) type Past = [f64; 6];
+
+/// An episode on paper: what was settled, and whether it has ended with or without an incident.
+pub(crate) type State = (Vec<Past>, Option<bool>);
+
+/// What an episode is judged by: the shield's rules, and the critic's, if there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) rules: Rules,
+    pub(crate) risk: Option<RiskRules>,
+}
+
+/// A shield, and what its ledger has seen.
+#[derive(Clone)]
+pub(crate) struct Episode {
+    shield: Shield,
+    risk: Option<Risk>,
+    past: Vec<Past>,
+}
+
+/// The account of an episode's risk, and what the surprises in it say of the critic.
+#[derive(Clone, Copy)]
+struct Risk {
+    rules: RiskRules,
+    account: Account,
+    memory: Memory,
+}
+
+/// A decision, and the cost of the action that its verdict called for.
+#[derive(Clone, Copy)]
+pub(crate) struct Judged {
+    pub(crate) decision: Decision,
+    allowed: f64,
+}
+
+/// What a critic said of a decision: the risk that could not be avoided, and the risk of what ran.
+#[derive(Clone, Copy)]
+pub(crate) struct Foretold {
+    pub(crate) unavoidable: f64,
+    pub(crate) risk: f64,
+}
+
+impl Foretold {
+    /// What is known without a critic.
+    pub(crate) const NOTHING: Foretold = Foretold { unavoidable: f64::NAN, risk: f64::NAN };
+}
+
+impl Episode {
+    /// Opens an episode.
+    pub(crate) fn open(terms: Terms) -> Episode {
+        let risk = terms.risk.map(Risk::open);
+        Episode { shield: Shield::under(terms.rules), risk, past: Vec::new() }
+    }
+
+    /// The episode in which this was settled.
+    ///
+    /// # Errors
+    ///
+    /// If the terms and the past do not fit together.
+    pub(crate) fn of(terms: Terms, (past, incident): &State) -> Result<Episode, String> {
+        let mut episode = Episode::open(terms);
+        let room = 2.max(terms.rules.spec().last_resort.saturating_add(1));
+        let mut costs = vec![f64::NAN; room];
+        // Only a price asks for preferences, and it preferred what the verdict called for.
+        let mut preferences = vec![0.0; room];
+        preferences[1] = 1.0;
+        for [density, proposed, allowed, observed, unavoidable, risk] in past.iter().copied() {
+            (costs[0], costs[1]) = (proposed, allowed);
+            let liked = if allowed < proposed { preferences.as_slice() } else { &[] };
+            let situation = Situation { proposal: 0, costs: &costs, preferences: liked, density };
+            let decision = episode.shield.judge(&situation).map_err(|error| error.to_string())?;
+            let judged = Judged { decision, allowed };
+            let foretold = Foretold { unavoidable, risk };
+            episode.settle(judged, observed, foretold).map_err(|error| error.to_string())?;
+        }
+        if let Some(incident) = incident {
+            episode.close(*incident);
+        }
+        Ok(episode)
+    }
+
+    /// What is needed to make the same episode again.
+    pub(crate) fn state(&self) -> State {
+        (self.past.clone(), self.risk.and_then(|risk| risk.account.incident()))
+    }
+
+    /// What it is judged by.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms { rules: *self.shield.rules(), risk: self.risk.map(|risk| risk.rules) }
+    }
+
+    /// The shield, to look at.
+    pub(crate) fn shield(&self) -> &Shield {
+        &self.shield
+    }
+
+    /// The certificate so far, with the account of risk where there is one.
+    pub(crate) fn certificate(&self) -> Certificate {
+        let certificate = self.shield.certificate();
+        match self.risk {
+            Some(Risk { account, memory, .. }) => {
+                certificate.with_account(account).with_memory(memory)
+            }
+            None => certificate,
+        }
+    }
+
+    /// What is promised and what the account says: promise, start, chosen, surprise, arriving, evidence. NaN where
+    /// nothing is promised, and before the first decision, when nobody has looked at the scene yet.
+    pub(crate) fn promised(&self) -> [f64; 6] {
+        match &self.risk {
+            Some(Risk { account, memory, .. }) if !self.past.is_empty() => {
+                let (start, arriving) = (account.start(), account.arriving());
+                let promise = start + arriving + self.shield.ledger().budget();
+                let evidence = memory.evidence().value();
+                [promise, start, account.chosen(), account.surprise(), arriving, evidence]
+            }
+            _ => [f64::NAN; 6],
+        }
+    }
+
+    /// Whether no more than the budget was spent.
+    pub(crate) fn keeps_budget(&self) -> bool {
+        self.shield.certificate().budget_kept
+    }
+
+    /// Judges a proposal; changes nothing.
+    pub(crate) fn judge(&self, situation: &Situation<'_>) -> Result<Judged, JudgeError> {
+        let decision = self.shield.judge(situation)?;
+        Ok(Judged::of(decision, situation.costs))
+    }
+
+    /// Judges candidates of a box; changes nothing.
+    pub(crate) fn judge_nearest(
+        &self,
+        around: &Neighbourhood<'_>,
+        candidates: &[f64],
+        costs: &[f64],
+        density: f64,
+    ) -> Result<Judged, CandidateError> {
+        let mut liking = vec![0.0; costs.len()];
+        let decision =
+            judge_nearest(&self.shield, around, candidates, costs, density, &mut liking)?;
+        Ok(Judged::of(decision, costs))
+    }
+
+    /// Charges the executed action: what it was observed to cost, or what was judged, as the rules say.
+    pub(crate) fn settle(
+        &mut self,
+        judged: Judged,
+        observed: f64,
+        foretold: Foretold,
+    ) -> Result<Settlement, StaleDecision> {
+        let Judged { decision, allowed } = judged;
+        let settled = self.shield.settle(decision, observed)?;
+        let Foretold { unavoidable, risk } = foretold;
+        if let Some(Risk { account, memory, .. }) = &mut self.risk
+            && let Some(surprise) = account.enter(unavoidable, risk, settled.charge)
+        {
+            memory.learn(surprise);
+        }
+        let costs = [decision.density(), decision.cost_proposed(), allowed, observed];
+        let [density, proposed, allowed, observed] = costs;
+        self.past.push([density, proposed, allowed, observed, unavoidable, risk]);
+        Ok(settled)
+    }
+
+    /// The episode is over, with or without an incident: its account is closed.
+    pub(crate) fn close(&mut self, incident: bool) {
+        if let Some(Risk { account, memory, .. }) = &mut self.risk
+            && let Some(surprise) = account.close(incident)
+        {
+            memory.learn(surprise);
+        }
+    }
+
+    /// Opens a fresh ledger and a fresh account for another episode.
+    pub(crate) fn reset(&mut self) {
+        self.shield.reset();
+        self.risk = self.risk.map(|risk| Risk::open(risk.rules));
+        self.past.clear();
+    }
+}
+
+impl Risk {
+    fn open(rules: RiskRules) -> Risk {
+        Risk { rules, account: rules.account(), memory: rules.memory() }
+    }
+}
+
+impl Judged {
+    fn of(decision: Decision, costs: &[f64]) -> Judged {
+        let allowed = costs.get(decision.allowed()).copied().unwrap_or(f64::NAN);
+        Judged { decision, allowed }
+    }
+}
