@@ -45,7 +45,7 @@ impl Millionths {
     /// The nearest; `None` unless it is above 0 and below 1.
     pub fn of(number: f64) -> Option<Millionths> {
         let millionths = (number * 1e6).round();
-        (1.0..1e6).contains(&millionths).then(|| Millionths(millionths as u32))
+        (1.0..1e6).contains(&millionths).then_some(Millionths(millionths as u32))
     }
 
     /// The number.

@@ -12,8 +12,8 @@ use cpss_learn::QFunction;
 use cpss_risk::closeness::min_distance;
 use cpss_risk::{Blame, LearnedRisk, RiskModel};
 use cpss_shield::{
-    Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield, ShieldSpec,
-    Situation,
+    Certificate, Decision, Ledger, Memory, Reason, RiskRules, RiskSpec, Settlement, Shield,
+    ShieldSpec, Situation,
 };
 
 use crate::arm::{Arm, ShieldSettings};
@@ -349,7 +349,9 @@ pub fn is_by_ledger(decision: &Decision, spec: &ShieldSpec) -> bool {
     let left = u64::from(spec.horizon).saturating_sub(decision.step());
     let share = spec.pace * spec.budget / (left as f64 + spec.epsilon);
     let unspent = if left > 0 { share.min(spec.budget) } else { 0.0 };
-    decision.cost_proposed() <= unspent.min(spec.tau_cap) * decision.gain()
+    // Who is passed over for a price was admissible as it is.
+    let is_refused = decision.verdict().reason() != Some(Reason::Priced);
+    is_refused && decision.cost_proposed() <= unspent.min(spec.tau_cap) * decision.gain()
 }
 
 /// Proposals of the random arm, from a stream that belongs to nobody else.
