@@ -13,6 +13,7 @@ use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
+use crate::episode::RiskTerms;
 use crate::value_error;
 
 /// A learned critic.
@@ -65,11 +66,12 @@ impl Critic {
     /// # Errors
     ///
     /// A card whose numbers make no sense.
-    pub(crate) fn rules(&self) -> PyResult<RiskRules> {
+    pub(crate) fn rules(&self) -> PyResult<RiskTerms> {
         let card = self.risk.card();
         let (gamma, resolution) = (card.gamma, card.resolution);
-        RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
-            .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))
+        let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
+            .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))?;
+        Ok(RiskTerms { rules, promises: card.is_conservative() })
     }
 
     /// A model for a task.

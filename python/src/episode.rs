@@ -25,7 +25,7 @@ pub(crate) type State = (Vec<Past>, Option<bool>);
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) rules: Rules,
-    pub(crate) risk: Option<RiskRules>,
+    pub(crate) risk: Option<RiskTerms>,
 }
 
 /// A shield, and what its ledger has seen.
@@ -36,10 +36,18 @@ pub(crate) struct Episode {
     past: Vec<Past>,
 }
 
+/// How a critic's risks are accounted for, and whether anything is promised: only if its card says that it is
+/// conservative.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct RiskTerms {
+    pub(crate) rules: RiskRules,
+    pub(crate) promises: bool,
+}
+
 /// The account of an episode's risk, and what the surprises in it say of the critic.
 #[derive(Clone, Copy)]
 struct Risk {
-    rules: RiskRules,
+    terms: RiskTerms,
     account: Account,
     memory: Memory,
 }
@@ -104,7 +112,7 @@ impl Episode {
 
     /// What it is judged by.
     pub(crate) fn terms(&self) -> Terms {
-        Terms { rules: *self.shield.rules(), risk: self.risk.map(|risk| risk.rules) }
+        Terms { rules: *self.shield.rules(), risk: self.risk.map(|risk| risk.terms) }
     }
 
     /// The shield, to look at.
@@ -127,9 +135,12 @@ impl Episode {
     /// nothing is promised, and before the first decision, when nobody has looked at the scene yet.
     pub(crate) fn promised(&self) -> [f64; 6] {
         match &self.risk {
-            Some(Risk { account, memory, .. }) if !self.past.is_empty() => {
+            Some(Risk { terms, account, memory }) if !self.past.is_empty() => {
                 let (start, arriving) = (account.start(), account.arriving());
-                let promise = start + arriving + self.shield.ledger().budget();
+                let promise = match terms.promises {
+                    true => start + arriving + self.shield.ledger().budget(),
+                    false => f64::NAN,
+                };
                 let evidence = memory.evidence().value();
                 [promise, start, account.chosen(), account.surprise(), arriving, evidence]
             }
@@ -195,14 +206,14 @@ impl Episode {
     /// Opens a fresh ledger and a fresh account for another episode.
     pub(crate) fn reset(&mut self) {
         self.shield.reset();
-        self.risk = self.risk.map(|risk| Risk::open(risk.rules));
+        self.risk = self.risk.map(|risk| Risk::open(risk.terms));
         self.past.clear();
     }
 }
 
 impl Risk {
-    fn open(rules: RiskRules) -> Risk {
-        Risk { rules, account: rules.account(), memory: rules.memory() }
+    fn open(terms: RiskTerms) -> Risk {
+        Risk { terms, account: terms.rules.account(), memory: terms.rules.memory() }
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Report {
     pub budget_kept: bool,
     /// What was promised of the episode: the chance of an incident is at most this, if the critic is
     /// conservative. What could not be avoided at the start, what came into view, and the budget; `None` for
-    /// an arm that promises nothing.
+    /// an arm that promises nothing, or a critic that is not known to be conservative.
     pub promise: Option<f64>,
     /// Whether there was an incident.
     pub incident: bool,
@@ -208,7 +208,8 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         spent: certificate.spent,
         budget: certificate.budget,
         budget_kept: certificate.budget_kept,
-        promise: steps.episode().arm.promises().then(|| record.promise(certificate.budget)),
+        promise: (steps.episode().arm.promises() && header.risk.conservative)
+            .then(|| record.promise(certificate.budget)),
         incident: record.failed(),
         account: Account::of(&[*record]),
         evidence: record.evidence,

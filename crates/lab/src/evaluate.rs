@@ -137,7 +137,7 @@ pub struct Summary {
     /// Decisions per second, on all threads together.
     pub steps_per_second: f64,
     /// What was promised: the incident rate is at most this, if the critic is conservative. What could not be
-    /// avoided, and the budget; `None` for an arm that promises nothing.
+    /// avoided, and the budget; `None` for an arm that promises nothing, or a critic that is not known to be.
     pub promise: Option<f64>,
     /// Episodes in which more than the budget was spent.
     pub budget_violations: u64,
@@ -208,7 +208,7 @@ pub fn run(options: &Options) -> Result<()> {
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
-    summary.promise = arm.promises().then(|| {
+    summary.promise = (arm.promises() && contest.risk.card().is_conservative()).then(|| {
         let budget = arm.given().unwrap_or(settings.budget);
         mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
     });

@@ -78,7 +78,7 @@ impl Default for Plan {
             oracle_episodes: 5,
             budgets: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
             thresholds: vec![0.001, 0.003, 0.01, 0.03, 0.1],
-            frontier_episodes: 20,
+            frontier_episodes: 40,
             first_seed: FIRST_REPORTING_SEED,
         }
     }

@@ -90,6 +90,8 @@ pub struct RiskLine {
     pub gamma: f64,
     /// Differences of risk below this count as none.
     pub resolution: f64,
+    /// Whether its card says that its risks are not too low: only then anything is promised.
+    pub conservative: bool,
 }
 
 /// A [`ShieldSpec`], all of it.

@@ -241,8 +241,13 @@ fn vouched(parts: &Parts, report: &Report) -> Parts {
     for name in [&mut header.program, &mut header.regime, &mut header.policy] {
         name.clear();
     }
-    header.risk =
-        RiskLine { sha256: String::new(), regimes: Vec::new(), gamma: 1.0, resolution: 0.0 };
+    header.risk = RiskLine {
+        sha256: String::new(),
+        regimes: Vec::new(),
+        gamma: 1.0,
+        resolution: 0.0,
+        conservative: false,
+    };
     for step in &mut parts.steps {
         step.likes.clear();
         step.risks.clear();

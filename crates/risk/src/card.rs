@@ -130,6 +130,14 @@ pub enum LearnedRiskError {
 /// The metadata entry that holds the card.
 const CARD: &str = "card";
 
+impl Card {
+    /// Whether its risks were, with confidence, not too low on fresh episodes. Only then a budget promises
+    /// anything.
+    pub fn is_conservative(&self) -> bool {
+        self.calibration.episodes > 0 && self.calibration.surprise_ci95[1] <= 0.0
+    }
+}
+
 impl LearnedRisk {
     /// Joins a critic and its card.
     ///

@@ -116,7 +116,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     For driving there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
     with costs of yours, or charges by observation, all of it is NaN. ``promise`` is ``start + arriving + budget``: an
-    incident is at most that likely, if the critic does not underestimate risk. The account is ``start`` (the risk that could
+    incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so. The account is ``start`` (the risk that could
     not be avoided at first), ``chosen`` (the avoidable risk that was let through, which was charged), ``surprise`` (what the
     critic did not foresee) and ``arriving`` (what came into view where the critic's look-ahead is limited). Their sum is 1
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it

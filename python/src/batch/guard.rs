@@ -12,7 +12,7 @@ use cpss_highway::batch::Actions;
 use cpss_highway::{Action, Task};
 use cpss_risk::{Assessment, BatchModel};
 use cpss_shield::candidates::{Neighbourhood, sample};
-use cpss_shield::{JudgeError, Mode, RiskRules, Situation};
+use cpss_shield::{JudgeError, Mode, Situation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use super::lock;
 use super::report::Report;
 use super::row::Row;
 use crate::critic::Critic;
-use crate::episode::Episode;
+use crate::episode::{Episode, RiskTerms};
 use crate::settings::read;
 use crate::value_error;
 
@@ -67,7 +67,7 @@ impl Guard {
         task: &Arc<Task>,
         settings: &Bound<'_, PyDict>,
         threads: usize,
-    ) -> PyResult<(Guard, RiskRules)> {
+    ) -> PyResult<(Guard, RiskTerms)> {
         let take = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
             let value = settings.get_item(key)?;
             if value.is_some() {

@@ -60,15 +60,25 @@ fn title(made: &Made<'_>) -> String {
     let rate = |arm| results.mean_over_tasks(None, arm, collisions).map(|found| found.value);
     let cell = |task| Cell { task, regime: None, arm: "cpss" };
     let tasks = results.tasks();
-    let promised: Option<Vec<f64>> =
-        tasks.iter().map(|task| promised(results, cell(task))).collect();
-    match (promised, rate("cpss"), rate("dqn")) {
-        (Some(promised), Some(after), Some(before)) if !promised.is_empty() => format!(
-            "Promised: an incident in at most {:.4} of all episodes. Measured: {after:.4}, and {before:.4} without \
-             the shield",
-            mean(&promised)
-        ),
-        (_, Some(after), Some(before)) => {
+    let judged: Vec<&str> =
+        tasks.iter().copied().filter(|task| promised(results, cell(task)).is_some()).collect();
+    let of = |arm| {
+        let rate = |task: &&str| {
+            results.estimate(Cell { task, regime: None, arm }, collisions).map(|found| found.value)
+        };
+        judged.iter().map(rate).collect::<Option<Vec<f64>>>().map(|rates| mean(&rates))
+    };
+    let most: Vec<f64> = judged.iter().filter_map(|task| promised(results, cell(task))).collect();
+    if let (Some(after), Some(before), false) = (of("cpss"), of("dqn"), judged.is_empty()) {
+        return format!(
+            "Promised on {}: an incident in at most {:.4} of all episodes. Measured: {after:.4}, and {before:.4} \
+             without the shield",
+            judged.join(", "),
+            mean(&most)
+        );
+    }
+    match (rate("cpss"), rate("dqn")) {
+        (Some(after), Some(before)) => {
             format!("Incident rate without the shield {before:.4}, with it {after:.4}")
         }
         _ => "The paper's experiment, made again".to_owned(),

@@ -163,16 +163,20 @@ pub fn certify(
     critic.set_shift(0.0);
     let mut risk = uncalibrated(env, critic, learning)?;
     let resolution = stage.resolution(&risk, seeds.clone(), &mut tell)?;
+    let raw = with(&risk, |_, card| card.resolution = resolution)?;
+    // If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    risk = raw.clone();
     for shift in SHIFTS {
         // What is noise before the shift is as much noise after it.
         let resolution = (resolution * f64::from(shift).exp()).min(MOST_RESOLUTION);
-        risk = with(&risk, |critic, card| {
+        let shifted = with(&raw, |critic, card| {
             critic.set_shift(shift);
             card.resolution = rounded(resolution);
         })?;
-        let account = stage.account(&risk, seeds.clone())?;
+        let account = stage.account(&shifted, seeds.clone())?;
         tell(&format!("log-odds {shift:+}: {account}"));
         if account.is_conservative() {
+            risk = shifted;
             break;
         }
     }

@@ -167,7 +167,11 @@ pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
         calibration.regimes.join(", "),
         calibration.incidents,
         calibration.surprise,
-        if high <= 0.0 { "" } else { ": NOT conservative" }
+        if risk.card().is_conservative() {
+            ""
+        } else {
+            ": NOT conservative, so no budget promises anything"
+        }
     )?;
     say!("  log-odds      {:+}", calibration.shift)?;
     say!("  resolution    {resolution}")?;

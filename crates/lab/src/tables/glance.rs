@@ -18,7 +18,10 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
         let happened = found("cpss", "collision_rate")?;
         Some(vec![
             Entry::words(task),
-            Entry::Words(format!("{:.4}", promised(results, cell("cpss"))?)),
+            Entry::Words(
+                promised(results, cell("cpss"))
+                    .map_or("nothing".to_owned(), |most| format!("{most:.4}")),
+            ),
             Entry::Words(rate(&happened)),
             Entry::Words(format!("{:.4}", value("dqn", "collision_rate"))),
             Entry::Words(arrow(value("dqn", "return_mean"), value("cpss", "return_mean"))),
@@ -52,7 +55,8 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
         ]),
         rows: results.tasks().iter().filter_map(row).collect(),
         note: "Promised is what cannot be avoided (start, and where the look-ahead is limited what arrives) plus the \
-               budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee."
+               budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee. \
+               Where a critic is not known to be conservative, nothing is promised."
             .to_owned(),
     }
 }

@@ -7,12 +7,15 @@
 use super::{INTERVALS, names};
 use crate::arm::{Arm, ShieldSettings};
 use crate::estimate::{Cell, Results, metric};
+use crate::risk::shipped::RiskSource;
 use crate::table::{Entry, Table};
 
 /// What was promised of a cell: what could not be avoided, what came into view, and the budget. `None` for an
-/// arm that promises nothing.
+/// arm that promises nothing, and where the critic is not known to be conservative.
 pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
+    let critic = RiskSource::default().load(cell.task.parse().ok()?).ok()?;
+    critic.card().is_conservative().then_some(())?;
     let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.budget);
     let budget = arm.given().or_else(usual)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
@@ -108,9 +111,9 @@ fn row(results: &Results<'_>, cell: Cell<'_>) -> Option<Vec<Entry>> {
     Some(vec![
         Entry::words(cell.task),
         Entry::words(cell.regime.unwrap_or("**all**")),
-        Entry::Number(promised(results, cell)?, 4),
+        promised(results, cell).map_or(Entry::words("nothing"), |most| Entry::Number(most, 4)),
         found("collision_rate"),
-        Entry::words(kept(results, cell)?.words()),
+        Entry::words(kept(results, cell).map_or("–", Kept::words)),
         found("start"),
         found("chosen"),
         found("surprise"),

@@ -143,6 +143,7 @@ impl RiskLine {
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
+            conservative: card.is_conservative(),
         }
     }
 }
