@@ -13,7 +13,7 @@ const SOURCES: [&str; 14] = [
     "../shield/src",
     "../highway/src",
     "../risk/src",
-    "../dqn/src",
+    "../learn/src",
     "src/arm.rs",
     "src/branch.rs",
     "src/episode.rs",

@@ -71,7 +71,7 @@ impl Critic {
         let (gamma, resolution) = (card.gamma, card.resolution);
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
             .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))?;
-        Ok(RiskTerms { rules, promises: card.is_conservative() })
+        Ok(RiskTerms { rules, is_conservative: card.is_conservative() })
     }
 
     /// A model for a task.

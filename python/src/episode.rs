@@ -10,7 +10,7 @@
 
 use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest};
 use cpss_shield::{
-    Account, Certificate, Decision, JudgeError, Memory, RiskRules, Rules, Settlement, Shield,
+    Account, Certificate, Decision, JudgeError, Memory, Mode, RiskRules, Rules, Settlement, Shield,
     Situation, StaleDecision,
 };
 
@@ -36,12 +36,12 @@ pub(crate) struct Episode {
     past: Vec<Past>,
 }
 
-/// How a critic's risks are accounted for, and whether anything is promised: only if its card says that it is
-/// conservative.
+/// How a critic's risks are accounted for, and whether its card says that it is conservative: only then, and only if
+/// the shield acts, anything is promised.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct RiskTerms {
     pub(crate) rules: RiskRules,
-    pub(crate) promises: bool,
+    pub(crate) is_conservative: bool,
 }
 
 /// The account of an episode's risk, and what the surprises in it say of the critic.
@@ -137,7 +137,8 @@ impl Episode {
         match &self.risk {
             Some(Risk { terms, account, memory }) if !self.past.is_empty() => {
                 let (start, arriving) = (account.start(), account.arriving());
-                let promise = match terms.promises {
+                let acts = self.shield.rules().spec().mode == Mode::Enforce;
+                let promise = match terms.is_conservative && acts {
                     true => start + arriving + self.shield.ledger().budget(),
                     false => f64::NAN,
                 };

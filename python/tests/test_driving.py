@@ -1,6 +1,8 @@
 """Contract: around highway-env's own environments, whatever the policy observes there, the shield sees, predicts, decides
 and charges what it does in our world; what was judged is charged; and both do what the laboratory's records say."""
 
+import math
+
 import gymnasium as gym
 import highway_env  # noqa: F401  (registers the ids of the original, in fresh processes too)
 import numpy as np
@@ -322,7 +324,12 @@ def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
         assert sum(account.values()) == pytest.approx(float(failed), abs=1e-9) and certificate["incident"] == failed
         assert shield["surprise"] == account["surprise"]
         assert certificate["evidence"] == episode["evidence"] == shield["evidence"]
-        assert certificate["promise"] == shield["promise"] == episode["start"] + episode["arriving"] + certificate["budget"]
+        # Nothing is promised where nobody acts, nor where the critic is not known to be conservative.
+        if arm == "dqn" or task == "racetrack-v0":
+            assert math.isnan(shield["promise"]) and math.isnan(certificate["promise"])
+        else:
+            promise = episode["start"] + episode["arriving"] + certificate["budget"]
+            assert certificate["promise"] == shield["promise"] == promise
 
 
 def look_with_too_many_before():

@@ -178,6 +178,12 @@ pub fn run(options: &Options) -> Result<()> {
         None => ShieldSettings::shipped(options.env)?,
         Some(path) => ShieldSettings::read(path)?,
     };
+    if let (Some(_), Some(given)) = (options.budget, options.method.given()) {
+        anyhow::bail!(
+            "--method {} has a budget of its own, {given}: leave --budget out",
+            options.method
+        );
+    }
     settings.budget = options.budget.unwrap_or(settings.budget);
     settings.pace = options.pace.unwrap_or(settings.pace);
     let arm = match (options.method, options.threshold) {

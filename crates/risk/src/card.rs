@@ -68,7 +68,7 @@ pub struct Calibration {
     pub episodes: u64,
     /// The first of their seeds.
     pub first_seed: u64,
-    /// The budgets of the shield that it was calibrated under.
+    /// The budgets of the shield that it was calibrated under; none on cards of before there were budgets.
     #[serde(default)]
     pub budgets: Vec<f64>,
     /// What is added to the log-odds of every risk.
@@ -127,14 +127,18 @@ pub enum LearnedRiskError {
     },
 }
 
+/// The largest difference of risk that may count as none.
+pub const MOST_RESOLUTION: f64 = 0.1;
+
 /// The metadata entry that holds the card.
 const CARD: &str = "card";
 
 impl Card {
-    /// Whether its risks were, with confidence, not too low on fresh episodes. Only then a budget promises
-    /// anything.
+    /// Whether its risks were, with confidence, not too low on average, on fresh episodes under a shield with a
+    /// budget. Only then a budget promises anything.
     pub fn is_conservative(&self) -> bool {
-        self.calibration.episodes > 0 && self.calibration.surprise_ci95[1] <= 0.0
+        let Calibration { episodes, budgets, surprise_ci95, .. } = &self.calibration;
+        *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0
     }
 }
 
@@ -157,8 +161,14 @@ impl LearnedRisk {
         if shape.actions != card.actions.len() {
             return mismatch("actions");
         }
-        if !(good(card.gamma) && good(card.resolution)) {
+        // What is above this is no noise: it would make nearly every risk look like none.
+        if !(good(card.gamma) && (0.0..=MOST_RESOLUTION).contains(&card.resolution)) {
             return mismatch("numbers");
+        }
+        // Half a thousandth: cards round.
+        let differs = |shift: f64| (f64::from(critic.shift()) - shift).abs() > 5e-4;
+        if card.calibration.episodes > 0 && differs(card.calibration.shift) {
+            return mismatch("log-odds");
         }
         Ok(LearnedRisk { critic, card })
     }

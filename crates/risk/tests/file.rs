@@ -88,10 +88,13 @@ fn a_card_that_is_missing_or_of_another_critic_is_refused() {
     assert!(said.contains("`driving 0`") && said.contains("learn it anew"), "{said}");
     let said = refused(&|card| drop(card.actions.pop()));
     assert_eq!(said, "the critic's actions do not fit its card");
-    let numbers: [fn(&mut Card); 2] = [|card| card.gamma = 1.5, |card| card.resolution = -0.1];
+    let numbers: [fn(&mut Card); 3] =
+        [|card| card.gamma = 1.5, |card| card.resolution = -0.1, |card| card.resolution = 0.5];
     for edit in numbers {
         assert_eq!(refused(&edit), "the critic's numbers do not fit its card");
     }
+    let said = refused(&|card| (card.calibration.episodes, card.calibration.shift) = (1, 0.7));
+    assert_eq!(said, "the critic's log-odds do not fit its card");
     for (fixed, item) in [(FIXED + 1, ITEM), (FIXED, ITEM - 1)] {
         let shape = Shape { fixed, item, encoder: vec![4], head: vec![4], actions: 5 };
         let found = LearnedRisk::new(Critic::zeros(shape).unwrap(), card.clone()).unwrap_err();

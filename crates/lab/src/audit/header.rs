@@ -78,6 +78,7 @@ fn check_rules(header: &Header, arm: Arm) -> Result<Rules, Problem> {
     same("shield: shadow", rules.shadow, forced.shadow)?;
     same("shield: budget", Exact(rules.budget), Exact(forced.budget))?;
     same("shield: epsilon", Exact(rules.epsilon), Exact(forced.epsilon))?;
+    same("shield: cap", Exact(rules.tau_cap), Exact(forced.tau_cap))?;
     same("shield: pace", Exact(rules.pace), Exact(forced.pace))?;
     same("shield: price", Exact(rules.price), Exact(forced.price))?;
     same("shield: charge", rules.charge == forced.charge, true)?;

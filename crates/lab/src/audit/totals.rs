@@ -109,7 +109,10 @@ impl Totals {
         same("record: infeasible", record.infeasible, account.counts.infeasible)?;
         same("record: mispredicted", record.mispredicted, account.counts.mispredicted)?;
         exact("record: budget used", record.budget_used, account.spent / account.budget)?;
-        let [start, chosen, _, arriving] = derived.account;
+        let [start, chosen, surprise, arriving] = derived.account;
+        let sum = start.0 + chosen.0 + surprise.0 + arriving.0;
+        let incident = f64::from(u8::from(record.failed()));
+        near("certificate: the account adds up", sum, incident, 1e-9)?;
         exact("record: start", record.start, start.0)?;
         exact("record: chosen", record.chosen, chosen.0)?;
         exact("record: arriving", record.arriving, arriving.0)?;

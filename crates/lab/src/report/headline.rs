@@ -75,7 +75,7 @@ fn title(made: &Made<'_>) -> String {
              without the shield",
             judged.join(", "),
             mean(&most)
-        );
+        ) + &unpromised(made);
     }
     match (rate("cpss"), rate("dqn")) {
         (Some(after), Some(before)) => {
@@ -83,6 +83,25 @@ fn title(made: &Made<'_>) -> String {
         }
         _ => "The paper's experiment, made again".to_owned(),
     }
+}
+
+/// What happened where nothing is promised.
+fn unpromised(made: &Made<'_>) -> String {
+    let rate = |task: &str, arm| {
+        let found =
+            made.results.estimate(Cell { task, regime: None, arm }, metric("collision_rate"));
+        found.map_or("–".to_owned(), |found| format!("{:.4}", found.value))
+    };
+    let is_without =
+        |task: &&str| promised(made.results, Cell { task, regime: None, arm: "cpss" }).is_none();
+    let tell = |task: &str| {
+        format!(
+            ". On {task} nothing is promised: {}, and {}",
+            rate(task, "cpss"),
+            rate(task, "dqn")
+        )
+    };
+    made.results.tasks().into_iter().filter(is_without).map(tell).collect()
 }
 
 /// In how many cells the promise was kept, at every budget.

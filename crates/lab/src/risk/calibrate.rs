@@ -15,7 +15,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
-use cpss_risk::card::{Bin, Calibration, Card, Learning};
+use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION};
 use cpss_risk::features::NAME;
 use cpss_risk::{ActionKey, LearnedRisk};
 use serde::Serialize;
@@ -36,9 +36,6 @@ const BUDGETS: [f64; 2] = [0.005, 0.02];
 
 /// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
 const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
-
-/// No difference of risk above this is noise.
-const MOST_RESOLUTION: f64 = 0.1;
 
 /// The borders of the reliability's bins.
 const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];

@@ -26,7 +26,10 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
             Entry::Words(format!("{:.4}", value("dqn", "collision_rate"))),
             Entry::Words(arrow(value("dqn", "return_mean"), value("cpss", "return_mean"))),
             Entry::Words(format!("{:.1} %", 100.0 * value("cpss", "intervention_rate"))),
-            Entry::Words(format!("{:.0} %", 100.0 * value("cpss", "by_ledger_share"))),
+            Entry::Words(match value("cpss", "by_ledger_share") {
+                share if share.is_finite() => format!("{:.0} %", 100.0 * share),
+                _ => "–".to_owned(),
+            }),
             Entry::Words(format!(
                 "{:.4} + {:.4} {} {:.4}{}",
                 value("cpss", "start"),
@@ -42,7 +45,7 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
     };
     Table {
         name: "glance",
-        title: "Promised and measured, mean over the drift regimes".to_owned(),
+        title: "Promised and measured, mean over four regimes, from stationary to high drift".to_owned(),
         columns: names(&[
             "task",
             "incidents promised: at most",
@@ -54,8 +57,8 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
             "happened = start + chosen + surprise (+ arriving)",
         ]),
         rows: results.tasks().iter().filter_map(row).collect(),
-        note: "Promised is what cannot be avoided (start, and where the look-ahead is limited what arrives) plus the \
-               budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee. \
+        note: "Promised is what the critic calls unavoidable (start, and where the look-ahead is limited what arrives) \
+               plus the budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee. \
                Where a critic is not known to be conservative, nothing is promised."
             .to_owned(),
     }
