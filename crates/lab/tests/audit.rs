@@ -207,7 +207,7 @@ fn a_header_that_contradicts_itself_is_found() {
     header("shield: budget", &|header| header.arm = "fixed:0.5".to_owned());
     header("shield: gain", &|header| header.arm = "budget-only".to_owned());
     header("shield: gain", &|header| header.shield.gain = Gain::Constant {});
-    header("shield: pace", &|header| header.arm = "fixed".to_owned());
+    header("shield: cap", &|header| header.arm = "fixed".to_owned());
     header("shield: price", &|header| header.arm = "priced".to_owned());
     header("shield: charge", &|header| header.shield.charge = ChargeName::Observed);
     header("shield: epsilon", &|header| header.shield.epsilon = 2.0);

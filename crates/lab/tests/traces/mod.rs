@@ -65,10 +65,10 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
         },
         calibration: Calibration {
             regimes: vec![],
-            episodes: 0,
+            episodes: 1,
             first_seed: 0,
-            budgets: Vec::new(),
-            shift: 20.0,
+            budgets: vec![0.01],
+            shift: f64::from(critic.shift()),
             incidents: 0.0,
             start: 0.0,
             chosen: 0.0,
