@@ -98,7 +98,11 @@ fn body(made: &Made<'_>, head: &headline::Head, programme: &Programme, command: 
     let mut contents = String::new();
     let mut sections = String::new();
     for (id, title, text) in [
-        ("result", "The result", table("collision_summary") + &table("price")),
+        (
+            "result",
+            "The result",
+            ["glance", "promise", "collision_summary", "price"].map(table).concat(),
+        ),
         ("figures", "Figures", figures(made.figures)),
         ("watch", "Watch it happen", watch(programme)),
         ("tasks", "Task by task", tasks::sections(made, programme)),

@@ -3,7 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | [`collect`] | what is seen of the world, and how is it driven meanwhile? |
-//! | [`driver`] | who drives meanwhile? |
+//! | `driver` | who drives meanwhile? |
 //! | [`measure`] | what comes of shielded episodes, and of single actions? |
 //! | [`learn`] | how do rounds of data and learning make a critic? (`cpss risk learn`) |
 //! | [`calibrate`] | do its risks agree with what happens? |

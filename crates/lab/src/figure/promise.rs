@@ -52,7 +52,13 @@ pub(super) fn kept(results: &Results<'_>) -> Canvas {
             let points = cells.iter().filter(is_cpss).filter_map(point).collect();
             series.push(Series { name: name.clone(), look: *look, points });
         }
+        let left = 62.0 + 260.0 * column as f64;
         let points = || series.iter().flat_map(|series| &series.points);
+        if points().next().is_none() {
+            let words = format!("{task}: nothing is promised");
+            canvas.text([left + 100.0, 164.0], &words, 10.0, Anchor::Middle, BLACK);
+            continue;
+        }
         let tops = points().flat_map(|point| [point.x, point.bar.map_or(point.y, |bar| bar[1])]);
         let largest = tops.fold(0.0, f64::max);
         let line = (0..=20).map(|part| largest * (f64::from(part) / 20.0).powi(2));
@@ -65,7 +71,6 @@ pub(super) fn kept(results: &Results<'_>) -> Canvas {
             y: Axis::of_rates(label, largest),
             series,
         };
-        let left = 62.0 + 260.0 * column as f64;
         panel.draw(&mut canvas, Frame { left, top: 64.0, width: 200.0, height: 200.0 });
     }
     canvas

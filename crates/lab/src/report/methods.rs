@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::table::{Entry, Table};
 
 /// Tables that stand elsewhere in the report, or are too long for any page.
-const ELSEWHERE: [&str; 3] = ["collision_summary", "price", "cells"];
+const ELSEWHERE: [&str; 5] = ["glance", "promise", "collision_summary", "price", "cells"];
 
 pub(super) fn section(made: &Made<'_>, command: &str) -> String {
     let plan = made.plan;
