@@ -271,7 +271,8 @@ pub(crate) fn certificate<'py>(py: Python<'py>, episode: &Episode) -> PyResult<B
     dict.set_item("account", account.transpose()?)?;
     dict.set_item("incident", certificate.account.and_then(|account| account.incident()))?;
     dict.set_item("evidence", certificate.memory.map(|memory| memory.evidence().value()))?;
-    dict.set_item("promise", certificate.account.map(|_| episode.promised()[0]))?;
+    let [promise, ..] = episode.promised();
+    dict.set_item("promise", certificate.account.map(|_| promise).filter(|most| !most.is_nan()))?;
     Ok(dict)
 }
 
