@@ -27,6 +27,9 @@ def bolder(bytes):
     (length,) = struct.unpack("<Q", bytes[:8])
     header = json.loads(bytes[8 : 8 + length])
     header["__metadata__"]["shift"] = str(float(header["__metadata__"]["shift"]) + 3.0)
+    card = json.loads(header["__metadata__"]["card"])
+    card["calibration"]["shift"] += 3.0
+    header["__metadata__"]["card"] = json.dumps(card)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + bytes[8 + length :]

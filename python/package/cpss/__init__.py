@@ -6,7 +6,7 @@ Three things to start with:
 >>> env = cpss.make("merge-v0")                    # highway-env's episodes, seed for seed
 >>> env = cpss.ShieldWrapper(env)                  # lets an action run only if its risk fits a budget
 >>> observation, info = env.reset(seed=7)
->>> observation, reward, terminated, truncated, info = env.step(3)
+>>> observation, reward, terminated, truncated, info = env.step(1)
 >>> info["shield"]["verdict"]
 'admit'
 
