@@ -24,7 +24,7 @@
 
 use cpss_highway::Scene;
 use cpss_highway::scene::Body;
-use cpss_shield::{Certificate, Charge, Decision, GainSpec, Mode, Settlement, ShieldSpec, Verdict};
+use cpss_shield::{Certificate, Decision, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::record::EpisodeRecord;
@@ -33,10 +33,12 @@ use crate::what_if::WhatIf;
 pub mod chain;
 pub mod exact;
 mod road;
+mod rules;
 mod writer;
 
 pub use exact::Exact;
 pub use road::Road;
+pub use rules::{ChargeName, Gain, Rules};
 pub use writer::{Cell, TraceWriter};
 
 /// The version of the format.
@@ -92,72 +94,6 @@ pub struct RiskLine {
     pub resolution: f64,
     /// Whether its card says that its risks are not too low: only then anything is promised.
     pub conservative: bool,
-}
-
-/// A [`ShieldSpec`], all of it.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rules {
-    /// `B`.
-    pub budget: f64,
-    /// `T`.
-    pub horizon: u32,
-    /// The `epsilon` of Eq. 4.
-    pub epsilon: f64,
-    /// The most that a decision may cost.
-    pub tau_cap: f64,
-    /// How many decisions' shares of the budget left one decision may spend.
-    pub pace: f64,
-    /// The weight of risk against preferences; 0 without a price.
-    pub price: f64,
-    /// Which cost is charged.
-    pub charge: ChargeName,
-    /// The gain.
-    pub gain: Gain,
-    /// Weight of the newest density.
-    pub smoothing: f64,
-    /// `min-risk` or `best-admissible`.
-    pub fallback: crate::arm::FallbackName,
-    /// Whether verdicts were only recorded.
-    pub shadow: bool,
-    /// The action for when no cost is usable.
-    pub last_resort: usize,
-}
-
-/// Which cost is charged, by its name.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChargeName {
-    /// What was observed.
-    Observed,
-    /// What was judged.
-    Predicted,
-}
-
-/// A [`GainSpec`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Gain {
-    /// Always 1.
-    Constant {},
-    /// `exp(-x)`.
-    Exponential {
-        /// Strength of the density.
-        k_density: f64,
-        /// Strength of its change.
-        k_change: f64,
-        /// The least gain.
-        floor: f64,
-    },
-    /// `1 / (1 + x)`.
-    Rational {
-        /// Strength of the density.
-        k_density: f64,
-        /// Strength of its change.
-        k_change: f64,
-        /// The least gain.
-        floor: f64,
-    },
 }
 
 /// A lane, for drawing.
@@ -276,67 +212,6 @@ pub struct CertificateLine {
     pub evidence: Exact,
     /// The shift of its log-odds that its surprises have led to.
     pub recalibration: Exact,
-}
-
-impl Rules {
-    /// The rules as a spec.
-    pub fn spec(&self) -> ShieldSpec {
-        ShieldSpec {
-            budget: self.budget,
-            horizon: self.horizon,
-            epsilon: self.epsilon,
-            tau_cap: self.tau_cap,
-            pace: self.pace,
-            price: self.price,
-            charge: match self.charge {
-                ChargeName::Observed => Charge::Observed,
-                ChargeName::Predicted => Charge::Predicted,
-            },
-            gain: match self.gain {
-                Gain::Constant {} => GainSpec::Constant,
-                Gain::Exponential { k_density, k_change, floor } => {
-                    GainSpec::Exponential { k_density, k_change, floor }
-                }
-                Gain::Rational { k_density, k_change, floor } => {
-                    GainSpec::Rational { k_density, k_change, floor }
-                }
-            },
-            smoothing: self.smoothing,
-            fallback: self.fallback.into(),
-            mode: if self.shadow { Mode::Shadow } else { Mode::Enforce },
-            last_resort: self.last_resort,
-        }
-    }
-}
-
-impl From<&ShieldSpec> for Rules {
-    fn from(spec: &ShieldSpec) -> Rules {
-        Rules {
-            budget: spec.budget,
-            horizon: spec.horizon,
-            epsilon: spec.epsilon,
-            tau_cap: spec.tau_cap,
-            pace: spec.pace,
-            price: spec.price,
-            charge: match spec.charge {
-                Charge::Observed => ChargeName::Observed,
-                Charge::Predicted => ChargeName::Predicted,
-            },
-            gain: match spec.gain {
-                GainSpec::Constant => Gain::Constant {},
-                GainSpec::Exponential { k_density, k_change, floor } => {
-                    Gain::Exponential { k_density, k_change, floor }
-                }
-                GainSpec::Rational { k_density, k_change, floor } => {
-                    Gain::Rational { k_density, k_change, floor }
-                }
-            },
-            smoothing: spec.smoothing,
-            fallback: spec.fallback.into(),
-            shadow: spec.mode == Mode::Shadow,
-            last_resort: spec.last_resort,
-        }
-    }
 }
 
 impl Tau {

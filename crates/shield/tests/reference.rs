@@ -5,6 +5,8 @@
 //! exhaustive small grid on which costs hit thresholds exactly. The exponential gain is computed
 //! differently on the two sides, so there thresholds may differ by 1e-12 and verdicts only where a
 //! cost is that close to its threshold. Python also checks the envelope in exact rationals.
+//!
+//! One file, though a long one: every kind of run goes through the one conversation with Python below.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
