@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`collect`] | what is seen of the world, and how is it driven meanwhile? |
 //! | `driver` | who drives meanwhile? |
+//! | `weave` | how does an ego without brakes lose way? |
 //! | [`measure`] | what comes of shielded episodes, and of single actions? |
 //! | [`learn`] | how do rounds of data and learning make a critic? (`cpss risk learn`) |
 //! | [`calibrate`] | do its risks agree with what happens? |
@@ -20,6 +21,7 @@ pub mod measure;
 pub mod recalibrate;
 pub mod score;
 pub mod shipped;
+mod weave;
 
 use anyhow::Result;
 use cpss_highway::TaskId;

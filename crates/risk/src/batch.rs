@@ -10,7 +10,7 @@
 use cpss_highway::{Action, Scene};
 use cpss_learn::critic::pass::{Batch, Pass};
 
-use crate::features::{Features, ITEM};
+use crate::features::{Features, Inputs};
 use crate::model::{Assessment, RiskModel, Seen};
 
 /// Judges scenes of one task, many at once. Keep one per thread: it owns its work space.
@@ -58,9 +58,10 @@ impl BatchModel {
     /// Reads a scene, and gives its place.
     pub fn push(&mut self, scene: &Scene) -> usize {
         let is_readable = self.features.read(self.model.task(), scene);
+        let item = Inputs::of(self.model.task()).item;
         let place = is_readable.then(|| {
             let (fixed, items) = (self.features.fixed(), self.features.items());
-            self.batch.push(fixed.iter().copied(), items.iter().copied(), ITEM);
+            self.batch.push(fixed.iter().copied(), items.iter().copied(), item);
             self.batch.len() - 1
         });
         self.scenes.push(Read { place, density: self.features.density() });

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 
+use cpss_highway::Task;
 use cpss_learn::critic::Critic;
 use cpss_learn::critic::file::CriticError;
 use serde::{Deserialize, Serialize};
 
 use crate::actions::ActionKey;
-use crate::features::{FIXED, ITEM, NAME};
+use crate::features::{DRIVING, Inputs, STEERING};
 
 /// A critic and its card.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +44,7 @@ pub struct Card {
 }
 
 /// How a critic was learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learning {
     /// The regimes it was learned in.
     pub regimes: Vec<String>,
@@ -85,6 +86,18 @@ pub struct Calibration {
     pub surprise: f64,
     /// 95 % interval of the last.
     pub surprise_ci95: [f64; 2],
+    /// The surprise in each of the regimes by itself; none on cards of before it was looked at.
+    #[serde(default)]
+    pub by_regime: Vec<RegimeSurprise>,
+}
+
+/// What was not foreseen in one regime, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegimeSurprise {
+    /// The mean surprise.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub ci95: [f64; 2],
 }
 
 /// How often an incident followed where a risk was foretold: one action ran, and the least risky ever after.
@@ -113,11 +126,13 @@ pub enum LearnedRiskError {
     Card(String),
     /// A critic that reads other features.
     #[error(
-        "the critic reads the features `{found}`, but this program has `{NAME}`: learn it anew"
+        "the critic reads the features `{found}`, but for its actions this program has `{wanted}`: learn it anew"
     )]
     Features {
         /// What it reads.
         found: String,
+        /// What it should read.
+        wanted: &'static str,
     },
     /// A card that is not of this critic.
     #[error("the critic's {what} do not fit its card")]
@@ -134,11 +149,27 @@ pub const MOST_RESOLUTION: f64 = 0.1;
 const CARD: &str = "card";
 
 impl Card {
+    /// The card of a critic for a task's actions, of which nothing else is known yet.
+    pub fn new(task: &Task, gamma: f64) -> Card {
+        Card {
+            env: task.id.name().to_owned(),
+            features: Inputs::of(task).name.to_owned(),
+            actions: ActionKey::list(&task.controls),
+            gamma,
+            resolution: 0.0,
+            learning: Learning::default(),
+            calibration: Calibration::default(),
+            reliability: Vec::new(),
+        }
+    }
+
     /// Whether its risks were, with confidence, not too low on average, on fresh episodes under a shield with a
-    /// budget. Only then a budget promises anything.
+    /// budget, and in no regime clearly too low. Only then a budget promises anything.
     pub fn is_conservative(&self) -> bool {
-        let Calibration { episodes, budgets, surprise_ci95, .. } = &self.calibration;
-        *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0
+        let Calibration { episodes, budgets, surprise_ci95, by_regime, .. } = &self.calibration;
+        let clearly_low = |regime: &RegimeSurprise| regime.ci95[0] > 0.0;
+        let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
+        sound && !by_regime.iter().any(clearly_low)
     }
 }
 
@@ -149,13 +180,15 @@ impl LearnedRisk {
     ///
     /// A card that is not of this critic.
     pub fn new(critic: Critic, card: Card) -> Result<LearnedRisk, LearnedRiskError> {
-        if card.features != NAME {
-            return Err(LearnedRiskError::Features { found: card.features });
+        let steers = card.actions.iter().any(|action| matches!(action, ActionKey::Raw(_)));
+        let inputs = if steers { STEERING } else { DRIVING };
+        if card.features != inputs.name {
+            return Err(LearnedRiskError::Features { found: card.features, wanted: inputs.name });
         }
         let shape = critic.shape();
         let good = |number: f64| (0.0..=1.0).contains(&number);
         let mismatch = |what| Err(LearnedRiskError::Mismatch { what });
-        if shape.fixed != FIXED || shape.item != ITEM {
+        if shape.fixed != inputs.fixed || shape.item != inputs.item {
             return mismatch("inputs");
         }
         if shape.actions != card.actions.len() {

@@ -1,7 +1,8 @@
 //! How does a driving scene look to a critic?
 //!
 //! As a row of numbers about the ego and its road, and one row for each body around it. All of it is
-//! relative to the ego and scaled to be about one; the same for every task. Start at [`Features::read`].
+//! relative to the ego and scaled to be about one; the same for every task, but that an ego which steers
+//! itself is told its swerves too. Start at [`Features::read`].
 //!
 //! **Invariants:** only what an observer could see goes in (poses, speeds, lanes, lights, and who was there
 //! first); the order in which a scene lists its cars does not matter, not by a bit; a scene that holds a
@@ -11,14 +12,32 @@ use cpss_highway::road::{LaneId, Network};
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
+use crate::swerve::{SWERVES, Swerves, pedals};
 use crate::way::{Paths, Way, aim};
 
-/// What these features are called; another choice of numbers is another name.
-pub const NAME: &str = "driving 1";
-/// Numbers about the ego and its road.
-pub const FIXED: usize = 18 + 2 * PREVIEW.len();
-/// Numbers about each body.
-pub const ITEM: usize = 34;
+impl Inputs {
+    /// What a critic of a task's actions reads.
+    pub fn of(task: &Task) -> Inputs {
+        if pedals(task).is_some() { STEERING } else { DRIVING }
+    }
+}
+
+/// What a critic reads: which numbers, and how many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inputs {
+    /// What they are called; another choice of numbers is another name.
+    pub name: &'static str,
+    /// Numbers about the ego and its road.
+    pub fixed: usize,
+    /// Numbers about each body.
+    pub item: usize,
+}
+
+/// For an ego under meta-actions.
+pub const DRIVING: Inputs = Inputs { name: "driving 1", fixed: 18 + 2 * PREVIEW.len(), item: 34 };
+/// For an ego that steers itself: the same, and its swerves.
+pub const STEERING: Inputs =
+    Inputs { name: "steering 1", fixed: DRIVING.fixed + SWERVES, item: DRIVING.item + SWERVES };
 /// The most bodies that are told apart; of more, those that come closest.
 pub const MOST_ITEMS: usize = 16;
 
@@ -55,6 +74,15 @@ pub enum Source {
     Obstacle(usize),
 }
 
+impl Source {
+    fn body(self, scene: &Scene) -> &Body {
+        match self {
+            Source::Car(place) => &scene.others[place],
+            Source::Obstacle(place) => &scene.obstacles[place],
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     source: Source,
@@ -81,11 +109,19 @@ impl Features {
         let network = &*task.network;
         self.select(ego, scene);
         let frame = Frame::of(network, ego);
+        let swerves = pedals(task).map(|pedals| Swerves::of(network, ego, &frame.way, pedals));
         self.describe_ego(network, &frame);
+        if let Some(swerves) = &swerves {
+            push(&mut self.fixed, *swerves.room());
+        }
         for index in 0..self.candidates.len() {
             let candidate = self.candidates[index];
             self.sources.push(candidate.source);
             self.describe_body(network, scene, &frame, &candidate);
+            if let Some(swerves) = &swerves {
+                let body = candidate.source.body(scene);
+                push(&mut self.items, swerves.closeness(network, body));
+            }
         }
         let is_sound = self.fixed.iter().chain(&self.items).all(|number| number.is_finite());
         if !is_sound {
@@ -97,12 +133,12 @@ impl Features {
         is_sound
     }
 
-    /// Numbers about the ego and its road, [`FIXED`] of them.
+    /// Numbers about the ego and its road, as many as [`Inputs::fixed`].
     pub fn fixed(&self) -> &[f32] {
         &self.fixed
     }
 
-    /// Numbers about each body, [`ITEM`] of them one after the other.
+    /// Numbers about each body, as many as [`Inputs::item`], one body after the other.
     pub fn items(&self) -> &[f32] {
         &self.items
     }
@@ -216,9 +252,10 @@ impl Features {
         frame: &Frame<'_>,
         of: &Candidate,
     ) {
-        let (body, is_obstacle, came_first) = match of.source {
-            Source::Car(place) => (&scene.others[place], 0.0, flag(place < scene.earlier)),
-            Source::Obstacle(place) => (&scene.obstacles[place], 1.0, 1.0),
+        let body = of.source.body(scene);
+        let (is_obstacle, came_first) = match of.source {
+            Source::Car(place) => (0.0, flag(place < scene.earlier)),
+            Source::Obstacle(_) => (1.0, 1.0),
         };
         let ego = &frame.ego.body;
         let [x, y] = of.position;

@@ -13,7 +13,8 @@
 //! # Where things are
 //!
 //! - [`model`]: the main flow. Start there; [`mod@batch`] is the same for many scenes at once.
-//! - [`features`]: a scene as numbers, the same for every task; `way`: where lanes lead.
+//! - [`features`]: a scene as numbers; `way`: where lanes lead; `swerve`: where an ego that steers itself could be
+//!   soon.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
 //! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
@@ -30,6 +31,7 @@ pub mod closeness;
 pub mod features;
 pub mod model;
 pub mod proximity;
+mod swerve;
 mod way;
 
 pub use actions::{ActionKey, UnknownAction};

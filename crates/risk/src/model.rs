@@ -5,7 +5,7 @@
 //! ```text
 //!   rho(a)   the probability of an incident if a runs now and the least risky action ever after
 //!   V        the least of them: what cannot be avoided
-//!   cost(a)  rho(a) - V, or 0 if that is below what the critic can tell apart
+//!   cost(a)  rho(a) - V, or next to nothing if that is below what the critic can tell apart
 //! ```
 //!
 //! **Invariants:** every risk and cost is in [0, 1] and never NaN; the least risky action costs nothing unless everything is certain to fail, so
@@ -22,7 +22,7 @@ use cpss_learn::critic::Scratch;
 
 use crate::actions::{Outputs, UnknownAction};
 use crate::card::LearnedRisk;
-use crate::features::{Features, ITEM, Source};
+use crate::features::{Features, Inputs, Source};
 
 /// Judges scenes of one task. Keep one per thread: it owns its work space.
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ impl RiskModel {
     /// would fall most. `None` if the scene could not be read.
     pub fn blame(&mut self, action: Action<'_>) -> Option<Blame> {
         let controls = &self.task.controls;
-        let items = self.features.items();
+        let (items, item) = (self.features.items(), Inputs::of(&self.task).item);
         if self.features.fixed().is_empty() {
             return None;
         }
@@ -158,8 +158,8 @@ impl RiskModel {
         let mut blame = Blame { hazard: Hazard::Road, risk, without: risk };
         for (place, source) in self.features.sources().iter().enumerate() {
             self.rest.clear();
-            self.rest.extend_from_slice(&items[..place * ITEM]);
-            self.rest.extend_from_slice(&items[(place + 1) * ITEM..]);
+            self.rest.extend_from_slice(&items[..place * item]);
+            self.rest.extend_from_slice(&items[(place + 1) * item..]);
             let critic = self.risk.critic();
             critic.risks(self.features.fixed(), &self.rest, &mut self.scratch, &mut self.without);
             let without = self.outputs.risk(controls, action, &self.without);
@@ -217,8 +217,12 @@ pub fn avoidable(risk: f64, unavoidable: f64, resolution: f64) -> f64 {
         return 1.0;
     }
     let cost = risk - unavoidable;
-    if cost < resolution { 0.0 } else { cost }
+    if cost < resolution { cost * UNTOLD } else { cost }
 }
+
+/// What is left of an avoidable risk that the critic cannot tell: nothing to speak of for a budget, and yet a
+/// shield that has to choose takes the least.
+pub const UNTOLD: f64 = 1.0 / (1u64 << 40) as f64;
 
 fn least(risks: &[f64]) -> f64 {
     risks.iter().copied().fold(1.0, f64::min)

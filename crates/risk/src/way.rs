@@ -71,7 +71,7 @@ impl Way {
     }
 
     /// Another's way: where lanes part, towards where it shows that it is bound.
-    fn of_body(network: &Network, body: &Body, reach: f64) -> Way {
+    pub(crate) fn of_body(network: &Network, body: &Body, reach: f64) -> Way {
         Way::of(network, (body.lane, body.along), reach, |last| {
             let road = network.road_of(last);
             let end = network.lane(last).position(network.lane(last).length, 0.0);
@@ -98,6 +98,44 @@ impl Way {
         let passed = self.lanes[..self.count].iter().rev().find(|(_, begin)| *begin <= distance);
         let (lane, begin) = passed.copied().unwrap_or(self.lanes[0]);
         network.lane(lane).position(distance - begin, across)
+    }
+
+    /// The point at a distance ahead \[m\], and the direction of the way there \[rad\].
+    pub(crate) fn pose(&self, network: &Network, distance: f64, across: f64) -> ([f64; 2], f64) {
+        let passed = self.lanes[..self.count].iter().rev().find(|(_, begin)| *begin <= distance);
+        let (lane, begin) = passed.copied().unwrap_or(self.lanes[0]);
+        let (lane, along) = (network.lane(lane), distance - begin);
+        (lane.position(along, across), lane.heading_at(along))
+    }
+
+    /// The lane that a point beside this way is on, with its coordinates there.
+    fn place(&self, network: &Network, position: [f64; 2]) -> (LaneId, f64, f64) {
+        let mut found = (self.lanes[0].0, 0.0, 0.0);
+        for &(lane, _) in &self.lanes[..self.count] {
+            let (along, across) = network.lane(lane).local_coordinates(position);
+            found = (lane, along, across);
+            if along <= network.lane(lane).length {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The angle of a heading to the way beside a point \[rad\].
+    pub(crate) fn angle(&self, network: &Network, position: [f64; 2], heading: f64) -> f64 {
+        let (lane, along, _) = self.place(network, position);
+        network.lane(lane).angle_at(along, heading)
+    }
+
+    /// The room between a point and the edge of the road \[m\]; negative beyond it.
+    pub(crate) fn room(&self, network: &Network, position: [f64; 2]) -> f64 {
+        let (lane, _, across) = self.place(network, position);
+        let (offset, lanes) =
+            (network.lane_offset(lane), network.lane_count(network.road_of(lane)));
+        let width = network.lane(lane).width;
+        let to_left = (offset as f64 + 0.5) * width + across;
+        let to_right = ((lanes - 1 - offset) as f64 + 0.5) * width - across;
+        to_left.min(to_right)
     }
 
     /// How far ahead a road of this way begins \[m\], negative if it is behind; `None` if it is on none.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::Generator;
-use cpss_risk::card::{Calibration, Learning};
-use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::features::Inputs;
 use cpss_risk::{ActionKey, BatchModel, Card, LearnedRisk, RiskModel};
 use serde_json::{Value, json};
 
@@ -17,45 +16,19 @@ use serde_json::{Value, json};
 const RESOLUTION: f64 = 1e-4;
 
 /// A critic that has learned nothing but has an opinion, with a shift.
-fn risk_for(actions: Vec<ActionKey>) -> Arc<LearnedRisk> {
+fn risk_for(task: &Task) -> Arc<LearnedRisk> {
+    let inputs = Inputs::of(task);
     let shape = Shape {
-        fixed: FIXED,
-        item: ITEM,
+        fixed: inputs.fixed,
+        item: inputs.item,
         encoder: vec![24, 20],
         head: vec![28],
-        actions: actions.len(),
+        actions: ActionKey::list(&task.controls).len(),
     };
     let mut critic = Critic::new(shape, &mut Generator::from_state(7)).unwrap();
     critic.set_shift(4.0);
-    let card = Card {
-        env: "any".to_owned(),
-        features: NAME.to_owned(),
-        actions,
-        gamma: 1.0,
-        resolution: RESOLUTION,
-        learning: Learning {
-            regimes: vec![],
-            seed: 7,
-            rounds: 0,
-            decisions: 0,
-            updates: 0,
-            seeds: [0, 0],
-        },
-        calibration: Calibration {
-            regimes: vec![],
-            episodes: 0,
-            first_seed: 0,
-            budgets: Vec::new(),
-            shift: 4.0,
-            incidents: 0.0,
-            start: 0.0,
-            chosen: 0.0,
-            arriving: 0.0,
-            surprise: 0.0,
-            surprise_ci95: [0.0; 2],
-        },
-        reliability: Vec::new(),
-    };
+    let mut card = Card { resolution: RESOLUTION, ..Card::new(task, 1.0) };
+    card.calibration.shift = 4.0;
     let risk = LearnedRisk::new(critic, card).unwrap();
     Arc::new(LearnedRisk::from_bytes(&risk.to_bytes()).unwrap())
 }
@@ -104,7 +77,7 @@ fn close(a: f64, b: f64) -> bool {
 fn many_scenes_at_once_risk_what_each_risks_alone() {
     for (name, (id, config)) in lists() {
         let task = Task::new(id, &config).unwrap();
-        let risk = risk_for(ActionKey::list(&task.controls));
+        let risk = risk_for(&task);
         let mut single = RiskModel::new(&task, risk).unwrap();
         let mut model = BatchModel::new(single.clone());
         let scenes = scenes(&task, 37);
@@ -135,7 +108,7 @@ fn many_scenes_at_once_risk_what_each_risks_alone() {
 #[test]
 fn a_scene_does_not_notice_those_beside_it() {
     let task = Task::new(TaskId::HighwayV0, &json!({})).unwrap();
-    let risk = risk_for(ActionKey::list(&task.controls));
+    let risk = risk_for(&task);
     let model = RiskModel::new(&task, risk).unwrap();
     let scenes = scenes(&task, 40);
     let whole = assess(&model, &scenes);
@@ -157,7 +130,7 @@ fn assess(model: &RiskModel, scenes: &[Scene]) -> Vec<Vec<f64>> {
 #[test]
 fn a_scene_that_cannot_be_read_costs_1_throughout_and_the_others_do_not_notice() {
     let task = Task::new(TaskId::MergeV0, &json!({})).unwrap();
-    let risk = risk_for(ActionKey::list(&task.controls));
+    let risk = risk_for(&task);
     let model = RiskModel::new(&task, risk).unwrap();
     let mut scenes = scenes(&task, 3);
     let before = assess(&model, &scenes);
@@ -189,7 +162,7 @@ fn a_scene_that_cannot_be_read_costs_1_throughout_and_the_others_do_not_notice()
 fn points_of_a_box_are_judged_as_alone() {
     let steering = json!({"type": "DiscreteAction", "longitudinal": false, "actions_per_axis": 5});
     let grid = Task::new(TaskId::RacetrackV0, &json!({"action": steering})).unwrap();
-    let risk = risk_for(ActionKey::list(&grid.controls));
+    let risk = risk_for(&grid);
     let task = Task::new(TaskId::RacetrackV0, &json!({})).unwrap();
     let mut single = RiskModel::new(&task, risk).unwrap();
     let mut model = BatchModel::new(single.clone());
@@ -213,7 +186,7 @@ fn points_of_a_box_are_judged_as_alone() {
 #[test]
 fn the_order_of_cars_changes_no_bit() {
     let task = Task::new(TaskId::HighwayV0, &json!({})).unwrap();
-    let risk = risk_for(ActionKey::list(&task.controls));
+    let risk = risk_for(&task);
     let mut model = RiskModel::new(&task, risk).unwrap();
     for mut scene in scenes(&task, 30) {
         let before = model.assess(&scene).clone();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cpss_highway::{Action, Scene, Task, TaskId};
 use cpss_learn::critic::{Critic, Scratch};
-use cpss_risk::features::{ITEM, Source};
+use cpss_risk::features::{Inputs, Source};
 use cpss_risk::{Blame, Features, Hazard, LearnedRisk, RiskModel};
 use stage::{card, critic, drive, listed, model};
 
@@ -33,7 +33,7 @@ fn without_each(model: &RiskModel, scene: &Scene, action: usize) -> Vec<(Hazard,
     assert!(features.read(model.task(), scene));
     let critic = model.learned().critic();
     let mut risks = vec![0.0; critic.shape().actions];
-    let rows: Vec<&[f32]> = features.items().chunks_exact(ITEM).collect();
+    let rows: Vec<&[f32]> = features.items().chunks_exact(Inputs::of(model.task()).item).collect();
     let without = features.sources().iter().enumerate().map(|(place, source)| {
         let rest = [&rows[..place], &rows[place + 1..]].concat().concat();
         critic.risks(features.fixed(), &rest, &mut Scratch::default(), &mut risks);

@@ -8,7 +8,7 @@ mod stage;
 use cpss_highway::vehicle::Driver;
 use cpss_highway::{Scene, Task, TaskId};
 use cpss_risk::Features;
-use cpss_risk::features::{FIXED, ITEM, MOST_ITEMS};
+use cpss_risk::features::{DRIVING, Inputs, MOST_ITEMS, STEERING};
 use stage::{add, alone, drive, listed};
 
 #[test]
@@ -22,7 +22,8 @@ fn features_are_finite_small_and_the_same_for_the_same_scene() {
         drive(&task, 21, 400, |scene| {
             assert!(read.read(&task, scene), "{id:?}");
             let bodies = read.sources().len();
-            assert_eq!((read.fixed().len(), read.items().len()), (FIXED, bodies * ITEM));
+            let Inputs { fixed, item, .. } = Inputs::of(&task);
+            assert_eq!((read.fixed().len(), read.items().len()), (fixed, bodies * item));
             assert!(bodies <= MOST_ITEMS && bodies <= scene.others.len() + scene.obstacles.len());
             for number in read.fixed().iter().chain(read.items()) {
                 assert!(number.abs() <= 8.0, "{id:?}: {number}");
@@ -79,4 +80,40 @@ fn an_ego_that_steers_itself_is_described_by_the_lane_it_is_on() {
         ego.target_lane = beside.unwrap();
         assert_eq!(numbers(&task, &scene) == before, driver == Driver::Raw, "{id:?}");
     }
+}
+
+/// What an ego that steers itself is told of its swerves: the room that each leaves, and how close a body comes.
+fn swerves(scene: &Scene) -> (Vec<f32>, Vec<f32>) {
+    let task = listed(TaskId::RacetrackV0);
+    let (fixed, items) = numbers(&task, scene);
+    (fixed[DRIVING.fixed..].to_vec(), items[DRIVING.item..STEERING.item].to_vec())
+}
+
+#[test]
+fn a_swerve_is_told_by_what_it_comes_close_to() {
+    let task = listed(TaskId::RacetrackV0);
+    let mut scene = alone(&task);
+    // Straight ahead, standing: going straight on runs into it, and a swerve to either side less so.
+    add(&task, &mut scene, 11.0, 0.0, 0.0);
+    let (_, ahead) = swerves(&scene);
+    assert_eq!(ahead.len(), 10);
+    assert_eq!(ahead[2], 1.0, "{ahead:?}");
+    assert!(ahead[5] < 1.0 || ahead[9] < 1.0, "{ahead:?}");
+    // Far ahead, nothing comes close.
+    let mut scene = alone(&task);
+    add(&task, &mut scene, 35.0, 0.0, 10.0);
+    assert_eq!(swerves(&scene).1, [0.0; 10]);
+}
+
+#[test]
+fn a_swerve_is_told_by_the_room_that_it_leaves() {
+    let task = listed(TaskId::RacetrackV0);
+    let mut scene = alone(&task);
+    add(&task, &mut scene, 35.0, 0.0, 10.0);
+    let (room, _) = swerves(&scene);
+    // Left of the ego's lane, or right of it, is the edge of the road: two decisions at full lock go nearer to one
+    // of them than going straight on does, and less far to the other than to the one.
+    let nearest = room[5].min(room[9]);
+    assert!(nearest < room[2] && room[2] > 0.0, "{room:?}");
+    assert!(room[5] != room[9], "{room:?}");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cpss_highway::TaskId;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::{Activation, Network, Policy, Topology};
-use cpss_risk::features::{FIXED, ITEM};
+use cpss_risk::features::{DRIVING, Inputs};
 use cpss_risk::{Card, LearnedRisk, RiskModel};
 use stage::{card, critic, drive, listed, model};
 
@@ -95,7 +95,8 @@ fn a_card_that_is_missing_or_of_another_critic_is_refused() {
     }
     let said = refused(&|card| (card.calibration.episodes, card.calibration.shift) = (1, 0.7));
     assert_eq!(said, "the critic's log-odds do not fit its card");
-    for (fixed, item) in [(FIXED + 1, ITEM), (FIXED, ITEM - 1)] {
+    let Inputs { fixed, item, .. } = DRIVING;
+    for (fixed, item) in [(fixed + 1, item), (fixed, item - 1)] {
         let shape = Shape { fixed, item, encoder: vec![4], head: vec![4], actions: 5 };
         let found = LearnedRisk::new(Critic::zeros(shape).unwrap(), card.clone()).unwrap_err();
         assert_eq!(found.to_string(), "the critic's inputs do not fit its card");

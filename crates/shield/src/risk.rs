@@ -62,7 +62,8 @@ impl Default for RiskSpec {
 /// let (memory, mut costs) = (rules.memory(), [0.0; 3]);
 /// let unavoidable = rules.costs(memory.recalibration(), &[0.25, 0.255, 0.5], &mut costs)?;
 /// assert_eq!(unavoidable, 0.25);
-/// assert_eq!(costs, [0.0, 0.0, 0.25]);
+/// assert_eq!((costs[0], costs[2]), (0.0, 0.25));
+/// assert!(costs[1] > 0.0 && costs[1] < 1e-12); // below the resolution: next to nothing
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,8 +109,9 @@ impl RiskRules {
     /// Writes what each action costs, and returns the unavoidable risk `V`.
     ///
     /// Each risk is raised by the recalibration first. `V` is the least of those that are
-    /// probabilities, or 1 if none is. A cost is `rho - V`, and 0 if that is below the resolution. If
-    /// `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
+    /// probabilities, or 1 if none is. A cost is `rho - V`; of what is below the resolution next to
+    /// nothing is left, so that it is neither refused nor charged, and yet the least risky action is
+    /// the one that costs least. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
     /// critic's numbers have overflowed, and neither is to be had for nothing.
     ///
     /// # Errors
@@ -149,8 +151,12 @@ fn avoidable(risk: f64, unavoidable: f64, resolution: f64) -> f64 {
         return 1.0;
     }
     let cost = risk - unavoidable;
-    if cost < resolution { 0.0 } else { cost }
+    if cost < resolution { cost * UNTOLD } else { cost }
 }
+
+/// What is left of an avoidable risk that the critic cannot tell: nothing to speak of for a budget, and yet of two
+/// such actions a fallback takes the one of less risk.
+const UNTOLD: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// Whether a number can stand for a probability. A NaN cannot.
 pub(crate) fn is_probability(value: f64) -> bool {
@@ -188,8 +194,16 @@ mod tests {
     #[test]
     fn the_least_risky_action_costs_nothing() {
         assert_eq!(costs(0.0, [0.5, 0.25, 1.0]), (0.25, [0.25, 0.0, 0.75]));
-        assert_eq!(costs(0.3, [0.5, 0.25, 1.0]), (0.25, [0.0, 0.0, 0.75]));
+        let next_to_nothing = 0.25 * UNTOLD;
+        assert_eq!(costs(0.3, [0.5, 0.25, 1.0]), (0.25, [next_to_nothing, 0.0, 0.75]));
         assert_eq!(costs(0.25, [0.5, 0.25, 1.0]), (0.25, [0.25, 0.0, 0.75]), "at it, not below");
+    }
+
+    #[test]
+    fn below_the_resolution_less_risk_still_costs_less() {
+        let (_, costs) = costs(0.01, [0.255, 0.25, 0.251]);
+        assert!(costs[1] < costs[2] && costs[2] < costs[0], "{costs:?}");
+        assert!(costs.iter().sum::<f64>() < 1e-13, "of a million decisions nothing is noticed");
     }
 
     #[test]

@@ -209,7 +209,7 @@ class Critic:
         if not 0.0 <= rho <= 1.0:
             return math.nan
         c = 1.0 if self.V >= 1.0 else rho - self.V
-        return c if c >= self.resolution else 0.0
+        return c if c >= self.resolution else c * 2.0**-40
 
     def enter(self, executed, charge) -> str:
         if self.pending is None:

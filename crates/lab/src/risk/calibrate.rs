@@ -5,8 +5,8 @@
 //! its mean is not above zero. The *reliability*: single actions are tried out, and sorted by the risk
 //! foretold, the shares that ended in an incident stand beside it.
 //!
-//! [`certify`] shifts the log-odds until the surprise is conservative with confidence, under the very shield that
-//! is shipped. Picking the least risky of several actions favours underestimated ones, so this comes after
+//! [`certify`] shifts the log-odds until the surprise is conservative with confidence, and not above zero in any
+//! regime by itself, under the very shield that is shipped. Picking the least risky of several actions favours underestimated ones, so this comes after
 //! the choice, not before. What the card then says is measured once more, on episodes that chose nothing.
 
 use std::ops::Range;
@@ -15,9 +15,8 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
-use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION};
-use cpss_risk::features::NAME;
-use cpss_risk::{ActionKey, LearnedRisk};
+use cpss_risk::LearnedRisk;
+use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION, RegimeSurprise};
 use serde::Serialize;
 
 use super::learn::CALIBRATION_SEEDS;
@@ -25,7 +24,7 @@ use super::measure::{Tried, play, try_out};
 use super::{look_ahead, tries};
 use crate::arm::{Arm, Millionths, ShieldSettings};
 use crate::episode::EpisodeRecord;
-use crate::policy::policy_task;
+use crate::policy::{SHIPPED_SEEDS, policy_task};
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order.
@@ -98,6 +97,35 @@ impl Account {
     }
 }
 
+/// The account of all episodes, and of those of each regime.
+struct Accounts {
+    all: Account,
+    by_regime: Vec<Account>,
+}
+
+impl Accounts {
+    /// Sorts episodes by regime: [`play`] takes them by turns.
+    fn of(all: &[EpisodeRecord], regimes: usize) -> Accounts {
+        let regime = |episode: &EpisodeRecord| episode.seed as usize / SHIPPED_SEEDS % regimes;
+        let of = |place| {
+            let own = all.iter().filter(|episode| regime(episode) == place);
+            Account::of(&own.cloned().collect::<Vec<_>>())
+        };
+        Accounts { all: Account::of(all), by_regime: (0..regimes).map(of).collect() }
+    }
+
+    /// Whether risks were, with confidence, not underestimated, and in no regime so on average.
+    fn is_conservative(&self) -> bool {
+        self.all.is_conservative() && self.by_regime.iter().all(|regime| regime.surprise <= 0.0)
+    }
+
+    /// In words, the regimes' surprises behind the whole.
+    fn tell(&self) -> String {
+        let each = self.by_regime.iter().map(|regime| format!("{:+.4}", regime.surprise));
+        format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "))
+    }
+}
+
 impl std::fmt::Display for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Account { incidents, return_mean, start, chosen, arriving, surprise, .. } = self;
@@ -129,16 +157,7 @@ pub struct Stage<'a> {
 ///
 /// A critic of another shape than the task's.
 pub fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
-    let card = Card {
-        env: env.name().to_owned(),
-        features: NAME.to_owned(),
-        actions: ActionKey::list(&policy_task(env).controls),
-        gamma: look_ahead(env),
-        resolution: 0.0,
-        learning,
-        calibration: Calibration::default(),
-        reliability: Vec::new(),
-    };
+    let card = Card { learning, ..Card::new(&policy_task(env), look_ahead(env)) };
     Ok(LearnedRisk::new(critic, card)?)
 }
 
@@ -170,15 +189,16 @@ pub fn certify(
             critic.set_shift(shift);
             card.resolution = rounded(resolution);
         })?;
-        let account = stage.account(&shifted, seeds.clone())?;
-        tell(&format!("log-odds {shift:+}: {account}"));
-        if account.is_conservative() {
+        let accounts = stage.accounts(&shifted, seeds.clone())?;
+        tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
+        if accounts.is_conservative() {
             risk = shifted;
             break;
         }
     }
-    let account = stage.account(&risk, fresh.clone())?;
-    tell(&format!("on fresh episodes: {account}"));
+    let accounts = stage.accounts(&risk, fresh.clone())?;
+    tell(&format!("on fresh episodes: {}", accounts.tell()));
+    let Accounts { all: account, by_regime } = accounts;
     let gamma = risk.card().gamma;
     let tried = try_out(regimes, risk.critic(), gamma, fresh.clone(), tries(env, 5.0))?;
     with(&risk, |critic, card| {
@@ -195,6 +215,10 @@ pub fn certify(
             arriving: account.arriving,
             surprise: account.surprise,
             surprise_ci95: account.surprise_ci95,
+            by_regime: by_regime
+                .iter()
+                .map(|own| RegimeSurprise { mean: own.surprise, ci95: own.surprise_ci95 })
+                .collect(),
         };
         card.reliability = reliability(&tried);
     })
@@ -214,7 +238,7 @@ fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Resu
 
 impl Stage<'_> {
     /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
-    fn account(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Account> {
+    fn accounts(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Accounts> {
         let risk = Arc::new(risk.clone());
         let usual = ShieldSettings::shipped(self.env)?;
         let middle = seeds.start + (seeds.end - seeds.start) / 2;
@@ -223,7 +247,7 @@ impl Stage<'_> {
             let settings = ShieldSettings { budget, ..usual };
             all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
         }
-        Ok(Account::of(&all))
+        Ok(Accounts::of(&all, self.regimes.len()))
     }
 
     /// What episodes under a constant threshold come to.
@@ -239,25 +263,35 @@ impl Stage<'_> {
         Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
     }
 
-    /// Finds what a critic can tell apart: the smallest avoidable risk that it pays to act on. Acting on less
-    /// than that is acting on noise, and does harm.
+    /// Finds what a critic can tell apart: the largest avoidable risk that one may leave alone without clearly
+    /// more incidents. Acting on less than that is acting on noise.
     fn resolution(
         &self,
         risk: &LearnedRisk,
         seeds: Range<u64>,
         tell: &mut impl FnMut(&str),
     ) -> Result<f64> {
-        let mut best = (RESOLUTIONS[0], f64::INFINITY);
+        let mut found = Vec::new();
         for threshold in RESOLUTIONS {
             let account = self.account_at(risk, threshold, seeds.clone())?;
             tell(&format!("threshold {threshold}: {account}"));
-            if account.incidents >= best.1 {
-                break;
-            }
-            best = (threshold, account.incidents);
+            found.push((threshold, account));
         }
-        Ok(best.0)
+        Ok(coarsest(&found))
     }
+}
+
+/// The coarsest threshold, of some from coarse to fine, that is within one standard error of the fewest incidents.
+fn coarsest(found: &[(f64, Account)]) -> f64 {
+    let incidents = found.iter().map(|(_, account)| account.incidents);
+    let fewest = incidents.fold(f64::INFINITY, f64::min);
+    let within = |account: &Account| {
+        // As if there had been one, where there was none.
+        let n = account.episodes.max(1) as f64;
+        account.incidents <= fewest + (fewest.max(1.0 / n) / n).sqrt()
+    };
+    let coarsest = found.iter().find(|(_, account)| within(account));
+    coarsest.map_or(RESOLUTIONS[0], |(threshold, _)| *threshold)
 }
 
 /// Sorts what was tried by the risk foretold.
@@ -277,4 +311,21 @@ pub fn reliability(tried: &[Tried]) -> Vec<Bin> {
         }
     });
     bins.filter(|bin| bin.count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resolution_is_as_coarse_as_incidents_allow() {
+        let at = |threshold, incidents| {
+            (threshold, Account { episodes: 10_000, incidents, ..Account::default() })
+        };
+        // One standard error of 0.0010 is 0.0003.
+        let found = [at(0.03, 0.0040), at(0.01, 0.0014), at(0.003, 0.0012), at(0.001, 0.0010)];
+        assert_eq!(coarsest(&found), 0.003);
+        assert_eq!(coarsest(&[at(0.03, 0.0), at(0.01, 0.0)]), 0.03);
+        assert_eq!(coarsest(&[at(0.03, 0.01), at(0.01, 0.02)]), 0.03, "finer is worse");
+    }
 }

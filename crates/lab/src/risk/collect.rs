@@ -14,10 +14,11 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Action, Step, World};
 use cpss_learn::critic::Critic;
 use cpss_learn::critic::experience::{Experience, Next};
-use cpss_risk::features::{FIXED, ITEM};
+use cpss_risk::features::Inputs;
 use rayon::prelude::*;
 
 use super::driver::{Driver, is_incident, judge, least};
+use super::weave::Weave;
 use super::{USUAL_THRESHOLD, longest_episode};
 use crate::policy::SHIPPED_SEEDS;
 use crate::regime::{Drift, Regime};
@@ -28,6 +29,10 @@ pub const LONGEST: usize = 200;
 const LONGEST_TRY: usize = 40;
 /// The most tries from one episode.
 const MOST_TRIES: usize = 4;
+/// The share of tries that begin by weaving, where that is how an ego loses way,
+const WEAVING: f64 = 0.5;
+/// and the risk above which an episode that weaves does so.
+const WEAVE_ABOVE: f64 = 0.01;
 /// Episodes that are played between two looks at how many decisions there are.
 const BLOCK: u64 = 512;
 
@@ -74,6 +79,10 @@ impl Driver<'_> {
         }
         let actions = self.risks.len();
         let mut tries = Vec::new();
+        let weaves = Weave::draw(world.task(), world.ego(), &mut random).is_some()
+            && self.critic.is_some()
+            && random.random() < WEAVING;
+        let mut weave: Option<Weave> = None;
         for step in 0..LONGEST {
             drift.apply(&mut world);
             if !self.look(&world) {
@@ -85,10 +94,18 @@ impl Driver<'_> {
                 Some(policy) => self.policies[policy].act(step as u64, &self.seen)?,
                 None => random.choice(actions),
             };
-            let action = match self.critic {
-                Some(_) => judge(&self.risks, proposal, behaviour.threshold),
-                None => proposal,
+            if weaves && weave.is_none() && least(&self.risks) > WEAVE_ABOVE {
+                weave = Weave::draw(world.task(), world.ego(), &mut random);
+            }
+            let woven = weave.as_mut().and_then(|weave| weave.action(&world));
+            let action = match (woven, self.critic) {
+                (Some(action), _) => action,
+                (None, Some(_)) => judge(&self.risks, proposal, behaviour.threshold),
+                (None, None) => proposal,
             };
+            if woven.is_none() {
+                weave = None;
+            }
             let tried = self.critic.is_some() && tries.len() < MOST_TRIES;
             if tried && random.random() < worth_trying(&self.risks, proposal) {
                 tries.push((world.clone(), drift.clone()));
@@ -102,7 +119,9 @@ impl Driver<'_> {
         }
         for start in tries {
             let first = random.choice(actions);
-            self.try_out(start, first, into)?;
+            let weave = Weave::draw(start.0.task(), start.0.ego(), &mut random);
+            let weave = weave.filter(|_| random.random() < WEAVING);
+            self.try_out(start, (first, weave), into)?;
         }
         Ok(())
     }
@@ -129,14 +148,16 @@ impl Driver<'_> {
         Ok(true)
     }
 
-    /// Runs an action, and the least risky one ever after, and keeps what was seen.
+    /// Runs an action, perhaps weaves for a while, and runs the least risky action ever after; keeps what
+    /// was seen.
     fn try_out(
         &mut self,
         (mut world, mut drift): (World, Drift),
-        first: usize,
+        (first, mut weave): (usize, Option<Weave>),
         into: &mut Experience,
     ) -> Result<()> {
-        for step in 0..LONGEST_TRY {
+        let longest = if weave.is_some() { 2 * LONGEST_TRY } else { LONGEST_TRY };
+        for step in 0..longest {
             if step > 0 {
                 drift.apply(&mut world);
             }
@@ -144,9 +165,13 @@ impl Driver<'_> {
                 into.cut();
                 break;
             }
-            let action = if step == 0 { first } else { judge(&self.risks, 0, -1.0) };
+            let action = match weave.as_mut().and_then(|weave| weave.action(&world)) {
+                Some(action) => action,
+                None if step == 0 => first,
+                None => judge(&self.risks, 0, -1.0),
+            };
             let taken = world.step(Action::Index(action), &mut self.seen)?;
-            let next = next(&world, &taken, step + 1 == LONGEST_TRY);
+            let next = next(&world, &taken, step + 1 == longest);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if next != Next::GoesOn {
                 break;
@@ -187,7 +212,8 @@ pub fn collect(
     seeds: std::ops::Range<u64>,
     decisions: usize,
 ) -> Result<Experience> {
-    let mut all = Experience::new(FIXED, ITEM);
+    let Inputs { fixed, item, .. } = Inputs::of(regimes[0].task());
+    let mut all = Experience::new(fixed, item);
     let mut first = seeds.start;
     while all.len() < decisions {
         let block: Vec<u64> = (first..first + BLOCK).map(|seed| seed % seeds.end).collect();
@@ -198,7 +224,7 @@ pub fn collect(
                 || Driver::new(regimes, critic),
                 |driver, seeds| {
                     let driver = driver.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-                    let mut part = Experience::new(FIXED, ITEM);
+                    let mut part = Experience::new(fixed, item);
                     for &seed in seeds {
                         driver.collect(seed, round, &mut part)?;
                     }

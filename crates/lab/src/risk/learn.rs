@@ -20,7 +20,7 @@ use cpss_learn::critic::experience::Experience;
 use cpss_learn::critic::learner::{CriticLearner, CriticSpec};
 use cpss_learn::critic::{Critic, Shape};
 use cpss_risk::card::Learning;
-use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::features::Inputs;
 use serde::Serialize;
 
 use super::calibrate::{Account, Stage, certify, uncalibrated};
@@ -112,6 +112,7 @@ struct Plan {
 impl Plan {
     fn of(options: &Options, regimes: &[Regime]) -> Plan {
         let task = policy_task(options.env);
+        let inputs = Inputs::of(&task);
         Plan {
             env: options.env.name().to_owned(),
             regimes: options.regimes.clone(),
@@ -121,8 +122,8 @@ impl Plan {
             updates: options.updates,
             seed: options.seed,
             shape: Shape {
-                fixed: FIXED,
-                item: ITEM,
+                fixed: inputs.fixed,
+                item: inputs.item,
                 encoder: options.encoder.clone(),
                 head: options.head.clone(),
                 actions: task.controls.action_count().unwrap_or(0),
@@ -133,7 +134,7 @@ impl Plan {
                 follow_outcomes: options.follow_outcomes,
                 ..CriticSpec::default()
             },
-            features: NAME,
+            features: inputs.name,
         }
     }
 }
@@ -163,7 +164,7 @@ pub fn run(options: &Options) -> Result<()> {
         note!("going on from {path}: round {}, update {update}", phase / PHASES);
     }
     let mut journal = Journal::open(&files, plan.rounds * plan.updates.div_ceil(PHASES) * PHASES)?;
-    let mut experience = Experience::new(FIXED, ITEM);
+    let mut experience = Experience::new(plan.shape.fixed, plan.shape.item);
     // Nothing is left to learn where only the calibration was cut off.
     let again = if phase < plan.rounds * PHASES { phase.div_ceil(PHASES) } else { 0 };
     for earlier in 0..again {

@@ -173,6 +173,10 @@ pub fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
             ": NOT conservative, so no budget promises anything"
         }
     )?;
+    for (regime, own) in calibration.regimes.iter().zip(&calibration.by_regime) {
+        let [low, high] = own.ci95;
+        say!("    in {regime:<11} surprise {:+.4} [{low:+.4}, {high:+.4}]", own.mean)?;
+    }
     say!("  log-odds      {:+}", calibration.shift)?;
     say!("  resolution    {resolution}")?;
     say!("  parameters    {}", risk.critic().parameters().len())?;

@@ -14,8 +14,8 @@ use cpss::trace::{End, Header, Step};
 use cpss_highway::{Task, TaskId};
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::{Generator, Purpose};
-use cpss_risk::card::{Calibration, Learning};
-use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::card::Calibration;
+use cpss_risk::features::Inputs;
 use cpss_risk::{ActionKey, Card, LearnedRisk};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,7 +37,8 @@ pub(crate) fn regime(task: TaskId) -> Regime {
 pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let actions = ActionKey::list(&task.controls);
     let (encoder, head) = (vec![16], vec![16]);
-    let shape = Shape { fixed: FIXED, item: ITEM, encoder, head, actions: actions.len() };
+    let Inputs { fixed, item, .. } = Inputs::of(task);
+    let shape = Shape { fixed, item, encoder, head, actions: actions.len() };
     let mut critic = Critic::new(shape, &mut Generator::new(7, Purpose::Weights)).unwrap();
     // Weights begin where all risks are small and alike: in the middle, and four times as large, they differ.
     critic.set_shift(20.0);
@@ -49,34 +50,12 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
         number.copy_from_slice(&larger.to_le_bytes());
     }
     let (critic, _) = Critic::from_bytes(&bytes).unwrap();
-    let card = Card {
-        env: task.id.name().to_owned(),
-        features: NAME.to_owned(),
-        actions,
-        gamma: 0.98,
-        resolution: 0.001,
-        learning: Learning {
-            regimes: vec![],
-            seed: 7,
-            rounds: 0,
-            decisions: 0,
-            updates: 0,
-            seeds: [0, 0],
-        },
-        calibration: Calibration {
-            regimes: vec![],
-            episodes: 1,
-            first_seed: 0,
-            budgets: vec![0.01],
-            shift: f64::from(critic.shift()),
-            incidents: 0.0,
-            start: 0.0,
-            chosen: 0.0,
-            arriving: 0.0,
-            surprise: 0.0,
-            surprise_ci95: [0.0, 0.0],
-        },
-        reliability: Vec::new(),
+    let mut card = Card { resolution: 0.001, ..Card::new(task, 0.98) };
+    card.calibration = Calibration {
+        episodes: 1,
+        budgets: vec![0.01],
+        shift: f64::from(critic.shift()),
+        ..Calibration::default()
     };
     LearnedRisk::new(critic, card).unwrap()
 }

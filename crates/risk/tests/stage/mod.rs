@@ -9,8 +9,7 @@ use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::{Generator as Weights, Purpose};
-use cpss_risk::card::{Calibration, Learning};
-use cpss_risk::features::{FIXED, ITEM, NAME};
+use cpss_risk::features::Inputs;
 use cpss_risk::{ActionKey, Card, LearnedRisk, RiskModel};
 use serde_json::json;
 
@@ -29,7 +28,8 @@ pub(crate) fn listed(id: TaskId) -> Arc<Task> {
 pub(crate) fn critic(task: &Task, seed: u64, shift: f32) -> Critic {
     let (encoder, head) = (vec![12, 8], vec![12]);
     let actions = ActionKey::list(&task.controls).len();
-    let shape = Shape { fixed: FIXED, item: ITEM, encoder, head, actions };
+    let Inputs { fixed, item, .. } = Inputs::of(task);
+    let shape = Shape { fixed, item, encoder, head, actions };
     let mut critic = Critic::new(shape, &mut Weights::new(seed, Purpose::Weights)).unwrap();
     critic.set_shift(shift);
     critic
@@ -37,35 +37,7 @@ pub(crate) fn critic(task: &Task, seed: u64, shift: f32) -> Critic {
 
 /// A card for a critic of a task.
 pub(crate) fn card(task: &Task) -> Card {
-    Card {
-        env: task.id.name().to_owned(),
-        features: NAME.to_owned(),
-        actions: ActionKey::list(&task.controls),
-        gamma: 1.0,
-        resolution: 0.0001,
-        learning: Learning {
-            regimes: vec![],
-            seed: 0,
-            rounds: 0,
-            decisions: 0,
-            updates: 0,
-            seeds: [0, 0],
-        },
-        calibration: Calibration {
-            regimes: vec![],
-            episodes: 0,
-            first_seed: 0,
-            budgets: Vec::new(),
-            shift: 0.0,
-            incidents: 0.0,
-            start: 0.0,
-            chosen: 0.0,
-            arriving: 0.0,
-            surprise: 0.0,
-            surprise_ci95: [0.0, 0.0],
-        },
-        reliability: Vec::new(),
-    }
+    Card { resolution: 0.0001, ..Card::new(task, 1.0) }
 }
 
 /// A model with such a critic.
