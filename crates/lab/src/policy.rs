@@ -12,15 +12,28 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cpss_highway::{Task, TaskId};
 use cpss_learn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
 use serde_json::{Value, json};
 
-/// The tasks for which policies are shipped.
-pub const SHIPPED_TASKS: &[TaskId] =
-    &[TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0];
+/// Every file below `policies/`, as compiled in: the task's folder, the file's name, and its bytes.
+const SHIPPED: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// A file of a task's folder.
+pub(crate) fn shipped_file(folder: &str, name: &str) -> Option<&'static [u8]> {
+    SHIPPED.iter().find(|file| (file.0, file.1) == (folder, name)).map(|file| file.2)
+}
+
+/// The tasks for which policies and critics are shipped.
+pub static SHIPPED_TASKS: LazyLock<Vec<TaskId>> = LazyLock::new(|| {
+    let is_shipped = |id: &TaskId| {
+        let has = |file: &str| shipped_file(id.name(), file).is_some();
+        (0..SHIPPED_SEEDS).all(|seed| has(&format!("{seed}.safetensors"))) && has("risk.safetensors")
+    };
+    TaskId::ALL.into_iter().filter(is_shipped).collect()
+});
 
 /// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
 pub const SHIPPED_SEEDS: usize = 5;
@@ -34,6 +47,7 @@ pub fn policy_config(id: TaskId) -> Value {
     match id {
         // Four others are all that are ever near, so the task's own list is enough.
         TaskId::MergeV0 | TaskId::MergeV1 => json!({}),
+        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => json!({}),
         // Cells as wide as a lane: the lane that the ego is on and two to each side of it.
         TaskId::HighwayV0 | TaskId::HighwayFastV0 => json!({
             "observation": {
@@ -219,32 +233,9 @@ impl std::fmt::Display for PolicySource {
 ///
 /// If there is none.
 pub fn shipped(id: TaskId, seed: usize) -> Result<Policy, PolicyError> {
-    let bytes = shipped_bytes(id)
-        .and_then(|all| all.get(seed).copied())
+    let bytes = shipped_file(id.name(), &format!("{seed}.safetensors"))
         .ok_or(PolicyError::NotShipped { env: id.name(), seed })?;
     parse(&format!("builtin:{seed} of {}", id.name()), bytes)
-}
-
-/// The shipped files of a task, by training seed.
-fn shipped_bytes(id: TaskId) -> Option<[&'static [u8]; SHIPPED_SEEDS]> {
-    macro_rules! files {
-        ($task:literal) => {
-            [
-                include_bytes!(concat!("../../../policies/", $task, "/0.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/1.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/2.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/3.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/4.safetensors")),
-            ]
-        };
-    }
-    match id {
-        TaskId::MergeV0 => Some(files!("merge-v0")),
-        TaskId::HighwayV0 => Some(files!("highway-v0")),
-        TaskId::IntersectionV0 => Some(files!("intersection-v0")),
-        TaskId::RacetrackV0 => Some(files!("racetrack-v0")),
-        _ => None,
-    }
 }
 
 /// What to do about a policy that sees something else; about other actions nothing can be done.
@@ -285,7 +276,7 @@ mod tests {
 
     #[test]
     fn every_shipped_policy_fits_its_task_and_says_what_it_is() {
-        for &id in SHIPPED_TASKS {
+        for &id in SHIPPED_TASKS.iter() {
             let task = policy_task(id);
             for seed in 0..SHIPPED_SEEDS {
                 PolicySource::Builtin(seed).load(&task).unwrap();

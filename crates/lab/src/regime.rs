@@ -83,11 +83,13 @@ pub struct ExtraCars {
     pub intersection: u32,
     /// On the racetrack, where upstream has one.
     pub racetrack: u32,
+    /// On the accesses of the roundabout, where upstream has one; it has three in the circle.
+    pub roundabout: u32,
 }
 
 impl Default for ExtraCars {
     fn default() -> ExtraCars {
-        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3 }
+        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3, roundabout: 4 }
     }
 }
 
@@ -148,8 +150,9 @@ impl RegimeSpec {
 
     fn check(&self) -> Result<()> {
         let full = &self.full;
-        let ExtraCars { merge_highway, merge_ramp, intersection, racetrack } = full.extra_cars;
-        let cars = merge_highway.max(merge_ramp).max(intersection).max(racetrack);
+        let ExtraCars { merge_highway, merge_ramp, intersection, racetrack, roundabout } =
+            full.extra_cars;
+        let cars = merge_highway.max(merge_ramp).max(intersection).max(racetrack).max(roundabout);
         // A field, its number, and the least and the most that it may be.
         for (field, value, least, most) in [
             ("peak", self.peak, 0.0, 1.0),
@@ -243,7 +246,9 @@ fn denser(full: &Intensity, id: TaskId, config: &Value, share: f64) -> Option<Va
                 json!(usual * (1.0 + share * (full.highway_density - 1.0)));
             return Some(denser);
         }
-        TaskId::MergeV0 | TaskId::MergeV1 => return None,
+        TaskId::MergeV0 | TaskId::MergeV1 | TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
+            return None;
+        }
         TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
             ("initial_vehicle_count", 10, full.extra_cars.intersection)
         }
@@ -265,6 +270,7 @@ pub(crate) fn typical_duration(id: TaskId) -> f64 {
         TaskId::HighwayFastV0 => 30.0,
         TaskId::IntersectionV0 | TaskId::IntersectionV2 => 13.0,
         TaskId::RacetrackV0 | TaskId::RacetrackV1 => 300.0,
+        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => 11.0,
     }
 }
 

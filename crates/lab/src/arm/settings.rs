@@ -99,6 +99,9 @@ impl ShieldSettings {
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
                 include_str!("../../../../experiments/shields/racetrack.toml")
             }
+            TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
+                include_str!("../../../../experiments/shields/roundabout.toml")
+            }
         };
         let shared = include_str!("../../../../experiments/shield.toml");
         toml::from_str(&format!("{text}\n{shared}"))

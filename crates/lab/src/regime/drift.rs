@@ -4,6 +4,8 @@
 //! and now and then makes the car ahead of the ego brake. Everything goes through
 //! [`World::disturb`], and every draw comes from a stream of the episode's own.
 
+use std::sync::Arc;
+
 use cpss_highway::driver::Temper;
 use cpss_highway::random::Generator;
 use cpss_highway::road::LaneId;
@@ -15,6 +17,8 @@ use super::{ExtraCars, Intensity, Timeline};
 /// Speed around which extra cars drive on the merge's highway \[m/s\], and on its ramp.
 const HIGHWAY_SPEED: f64 = 29.0;
 const RAMP_SPEED: f64 = 20.0;
+/// And on the accesses of the roundabout \[m/s\].
+const ROUNDABOUT_SPEED: f64 = 16.0;
 /// Time gap between the ego and an extra car \[s\].
 const EGO_HEADWAY: f64 = 2.0;
 
@@ -26,6 +30,20 @@ pub struct Drift {
     timeline: Timeline,
     random: Generator,
     applied: f64,
+}
+
+/// Where extra cars come from.
+struct Source {
+    /// How many at full intensity.
+    count: u32,
+    /// The roads, by their nodes; two lanes of each at most.
+    roads: &'static [(&'static str, &'static str)],
+    /// The speed around which they drive \[m/s\].
+    speed: f64,
+    /// The least speed that they aim for \[m/s\].
+    least_target: f64,
+    /// Where they may be bound for.
+    destinations: &'static [&'static str],
 }
 
 impl Drift {
@@ -81,38 +99,67 @@ impl Drift {
         }
     }
 
-    /// Puts extra cars on the merge's roads, where there is room. Other tasks have a config for it.
+    /// Puts extra cars on the road, where there is room. Some tasks have a config for it instead.
     pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
-        if !matches!(world.task().id, TaskId::MergeV0 | TaskId::MergeV1) {
-            return;
-        }
-        let ExtraCars { merge_highway, merge_ramp, .. } = self.full.extra_cars;
-        let network = &world.task().network;
-        let lanes_between = |from: &str, to: &str| -> Vec<LaneId> {
-            (0..2).filter_map(|place| network.find_lane(from, to, place)).collect()
+        let ExtraCars { merge_highway, merge_ramp, roundabout, .. } = self.full.extra_cars;
+        // As upstream's: who comes from the ramp wants to be as fast as the highway.
+        let least_target = HIGHWAY_SPEED * (1.0 - self.full.speed_spread);
+        let sources: &[Source] = match world.task().id {
+            TaskId::MergeV0 | TaskId::MergeV1 => &[
+                Source {
+                    count: merge_highway,
+                    roads: &[("a", "b")],
+                    speed: HIGHWAY_SPEED,
+                    least_target,
+                    destinations: &[],
+                },
+                Source {
+                    count: merge_ramp,
+                    roads: &[("j", "k")],
+                    speed: RAMP_SPEED,
+                    least_target,
+                    destinations: &[],
+                },
+            ],
+            TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => &[Source {
+                count: roundabout,
+                roads: &[("eer", "ees"), ("ner", "nes"), ("wer", "wes")],
+                speed: ROUNDABOUT_SPEED,
+                least_target: 0.0,
+                destinations: &["exr", "sxr", "nxr"],
+            }],
+            _ => &[],
         };
-        let highway = (merge_highway, lanes_between("a", "b"), HIGHWAY_SPEED);
-        let ramp = (merge_ramp, lanes_between("j", "k"), RAMP_SPEED);
-        for (count, lanes, usual_speed) in [highway, ramp] {
-            for _ in 0..(f64::from(count) * intensity).round() as u32 {
-                self.add_car(world, &lanes, usual_speed);
+        for source in sources {
+            for _ in 0..(f64::from(source.count) * intensity).round() as u32 {
+                self.add_car(world, source);
             }
         }
     }
 
-    fn add_car(&mut self, world: &mut World, lanes: &[LaneId], usual_speed: f64) {
+    fn add_car(&mut self, world: &mut World, source: &Source) {
         const TRIES: usize = 10;
+        let network = Arc::clone(&world.task().network);
+        let lanes: Vec<LaneId> = source
+            .roads
+            .iter()
+            .flat_map(|(from, to)| (0..2).map(move |place| (from, to, place)))
+            .filter_map(|(from, to, place)| network.find_lane(from, to, place))
+            .collect();
         for _ in 0..TRIES {
             let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return };
-            let along = self.random.uniform(0.0, world.task().network.lane(lane).length);
+            let along = self.random.uniform(0.0, network.lane(lane).length);
             let spread = self.full.speed_spread;
-            let speed = usual_speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let speed = source.speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let destination = match source.destinations {
+                [] => None,
+                places => network.node(places[self.random.choice(places.len())]),
+            };
             if !self.has_room(world, lane, along, speed) {
                 continue;
             }
-            // As upstream's: who comes from the ramp wants to be as fast as the highway.
-            let target_speed = speed.max(HIGHWAY_SPEED * (1.0 - spread));
-            let arrival = Disturbance::Arrival { lane, along, speed, target_speed };
+            let target_speed = speed.max(source.least_target);
+            let arrival = Disturbance::Arrival { lane, along, speed, target_speed, destination };
             if world.disturb(arrival).is_ok() {
                 return;
             }

@@ -72,6 +72,9 @@ pub fn shipped_settings(id: TaskId) -> TrainSpec {
         TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
             include_str!("../../../../policies/racetrack-v0/settings.toml")
         }
+        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
+            include_str!("../../../../policies/roundabout-v0/settings.toml")
+        }
     };
     // The files are compiled in, and a test reads every one of them.
     toml::from_str(text).expect("the shipped settings are valid")
