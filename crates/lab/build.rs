@@ -58,9 +58,11 @@ fn list_shipped() {
     files.sort();
     let mut list = String::from("&[\n");
     for file in &files {
-        let of = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).map(str::to_owned);
+        let of =
+            |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).map(str::to_owned);
         let folder = of(file.parent().and_then(Path::file_name));
-        let (Some(folder), Some(name), Ok(path)) = (folder, of(file.file_name()), file.canonicalize())
+        let (Some(folder), Some(name), Ok(path)) =
+            (folder, of(file.file_name()), file.canonicalize())
         else {
             continue;
         };

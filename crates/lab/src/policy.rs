@@ -30,7 +30,8 @@ pub(crate) fn shipped_file(folder: &str, name: &str) -> Option<&'static [u8]> {
 pub static SHIPPED_TASKS: LazyLock<Vec<TaskId>> = LazyLock::new(|| {
     let is_shipped = |id: &TaskId| {
         let has = |file: &str| shipped_file(id.name(), file).is_some();
-        (0..SHIPPED_SEEDS).all(|seed| has(&format!("{seed}.safetensors"))) && has("risk.safetensors")
+        (0..SHIPPED_SEEDS).all(|seed| has(&format!("{seed}.safetensors")))
+            && has("risk.safetensors")
     };
     TaskId::ALL.into_iter().filter(is_shipped).collect()
 });
@@ -47,7 +48,22 @@ pub fn policy_config(id: TaskId) -> Value {
     match id {
         // Four others are all that are ever near, so the task's own list is enough.
         TaskId::MergeV0 | TaskId::MergeV1 => json!({}),
-        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => json!({}),
+        // All that are ever near, as seen from the ego, also from behind: who is in the circle comes
+        // from anywhere. The direction of a car's destination stands for its turn signal.
+        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => json!({
+            "observation": {
+                "type": "Kinematics",
+                "vehicles_count": 9,
+                "features": [
+                    "presence", "x", "y", "vx", "vy", "cos_h", "sin_h", "cos_d", "sin_d",
+                ],
+                "features_range": {
+                    "x": [-60, 60], "y": [-60, 60], "vx": [-20, 20], "vy": [-20, 20],
+                },
+                "absolute": false,
+                "see_behind": true,
+            },
+        }),
         // Cells as wide as a lane: the lane that the ego is on and two to each side of it.
         TaskId::HighwayV0 | TaskId::HighwayFastV0 => json!({
             "observation": {
