@@ -5,7 +5,7 @@
 //! hash is a part of every record's fingerprint. Tables and figures are left out: changing those
 //! makes no record stale.
 //!
-//! And every file below `policies/` is listed for the program to compile in: a policy or critic that is put
+//! And every file of a task's folder, below `tasks/`, is listed for the program to compile in: a policy or critic that is put
 //! there is shipped by the next build, and no code has to be told.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What an episode depends on, besides settings, regimes and policies.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "../shield/src",
     "../highway/src",
     "../risk/src",
@@ -27,11 +27,12 @@ const SOURCES: [&str; 14] = [
     "src/record.rs",
     "src/regime.rs",
     "src/regime",
+    "src/tasks.rs",
     "src/what_if.rs",
 ];
 
-/// Where a task's folder is.
-const TASKS: &str = "../../policies";
+/// Where the tasks' folders are.
+const TASKS: &str = "../../tasks";
 
 fn main() {
     let mut files = Vec::new();
@@ -47,11 +48,11 @@ fn main() {
         .map(|file| fs::read(file).unwrap_or_default())
         .fold(0xcbf2_9ce4_8422_2325, |hash, bytes| bytes.iter().fold(hash, mix));
     println!("cargo:rustc-env=CPSS_SOURCES={hash:016x}");
-    list_shipped();
+    list_tasks();
 }
 
-/// Writes the list of shipped files as Rust: folder, name and bytes of each.
-fn list_shipped() {
+/// Writes the list of the tasks' files as Rust: folder, name and bytes of each.
+fn list_tasks() {
     println!("cargo:rerun-if-changed={TASKS}");
     let mut files = Vec::new();
     collect(Path::new(TASKS), &mut files);
@@ -72,7 +73,7 @@ fn list_shipped() {
         }
     }
     list.push(']');
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("shipped.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("tasks.rs");
     fs::write(out, list).expect("cargo's own folder can be written to");
 }
 

@@ -10,15 +10,11 @@ use cpss_highway::driver::Temper;
 use cpss_highway::random::Generator;
 use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::LENGTH;
-use cpss_highway::{Disturbance, TaskId, World};
+use cpss_highway::{Disturbance, World};
 
-use super::{ExtraCars, Intensity, Timeline};
+use super::{Intensity, Timeline};
+use crate::tasks::{self, Arrivals, Spawning};
 
-/// Speed around which extra cars drive on the merge's highway \[m/s\], and on its ramp.
-const HIGHWAY_SPEED: f64 = 29.0;
-const RAMP_SPEED: f64 = 20.0;
-/// And on the accesses of the roundabout \[m/s\].
-const ROUNDABOUT_SPEED: f64 = 16.0;
 /// Time gap between the ego and an extra car \[s\].
 const EGO_HEADWAY: f64 = 2.0;
 
@@ -30,20 +26,6 @@ pub struct Drift {
     timeline: Timeline,
     random: Generator,
     applied: f64,
-}
-
-/// Where extra cars come from.
-struct Source {
-    /// How many at full intensity.
-    count: u32,
-    /// The roads, by their nodes; two lanes of each at most.
-    roads: &'static [(&'static str, &'static str)],
-    /// The speed around which they drive \[m/s\].
-    speed: f64,
-    /// The least speed that they aim for \[m/s\].
-    least_target: f64,
-    /// Where they may be bound for.
-    destinations: &'static [&'static str],
 }
 
 impl Drift {
@@ -64,8 +46,10 @@ impl Drift {
             self.applied = intensity;
             // Numbers within the checked ranges are never refused.
             let _ = world.disturb(Disturbance::Temper(self.temper(intensity)));
-            let spawning = blend(0.6, self.full.spawn_probability, intensity);
-            let _ = world.disturb(Disturbance::SpawnProbability(spawning));
+            if let Some(Spawning { usual }) = tasks::of(world.task().id).spec.drift.spawning {
+                let chance = blend(usual, self.full.spawn_probability, intensity);
+                let _ = world.disturb(Disturbance::SpawnProbability(chance));
+            }
         }
         let chance = intensity * self.full.brakings_per_second * world.task().decision_time;
         if chance > 0.0 && self.random.random() < chance {
@@ -101,64 +85,34 @@ impl Drift {
 
     /// Puts extra cars on the road, where there is room. Some tasks have a config for it instead.
     pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
-        let ExtraCars { merge_highway, merge_ramp, roundabout, .. } = self.full.extra_cars;
-        // As upstream's: who comes from the ramp wants to be as fast as the highway.
-        let least_target = HIGHWAY_SPEED * (1.0 - self.full.speed_spread);
-        let sources: &[Source] = match world.task().id {
-            TaskId::MergeV0 | TaskId::MergeV1 => &[
-                Source {
-                    count: merge_highway,
-                    roads: &[("a", "b")],
-                    speed: HIGHWAY_SPEED,
-                    least_target,
-                    destinations: &[],
-                },
-                Source {
-                    count: merge_ramp,
-                    roads: &[("j", "k")],
-                    speed: RAMP_SPEED,
-                    least_target,
-                    destinations: &[],
-                },
-            ],
-            TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => &[Source {
-                count: roundabout,
-                roads: &[("eer", "ees"), ("ner", "nes"), ("wer", "wes")],
-                speed: ROUNDABOUT_SPEED,
-                least_target: 0.0,
-                destinations: &["exr", "sxr", "nxr"],
-            }],
-            _ => &[],
-        };
-        for source in sources {
-            for _ in 0..(f64::from(source.count) * intensity).round() as u32 {
-                self.add_car(world, source);
+        for arrivals in &tasks::of(world.task().id).spec.drift.arrivals {
+            let count = f64::from(self.full.extra(&arrivals.name, arrivals.count));
+            for _ in 0..(count * intensity).round() as u32 {
+                self.add_car(world, arrivals);
             }
         }
     }
 
-    fn add_car(&mut self, world: &mut World, source: &Source) {
+    fn add_car(&mut self, world: &mut World, arrivals: &Arrivals) {
         const TRIES: usize = 10;
         let network = Arc::clone(&world.task().network);
-        let lanes: Vec<LaneId> = source
-            .roads
-            .iter()
-            .flat_map(|(from, to)| (0..2).map(move |place| (from, to, place)))
-            .filter_map(|(from, to, place)| network.find_lane(from, to, place))
-            .collect();
+        let lanes_of = |[from, to]: &[String; 2]| {
+            [0, 1].map(|place| network.find_lane(from, to, place)).into_iter().flatten()
+        };
+        let lanes: Vec<LaneId> = arrivals.roads.iter().flat_map(lanes_of).collect();
         for _ in 0..TRIES {
             let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return };
             let along = self.random.uniform(0.0, network.lane(lane).length);
             let spread = self.full.speed_spread;
-            let speed = source.speed * self.random.uniform(1.0 - spread, 1.0 + spread);
-            let destination = match source.destinations {
+            let speed = arrivals.speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let destination = match arrivals.destinations.as_slice() {
                 [] => None,
-                places => network.node(places[self.random.choice(places.len())]),
+                places => network.node(&places[self.random.choice(places.len())]),
             };
             if !self.has_room(world, lane, along, speed) {
                 continue;
             }
-            let target_speed = speed.max(source.least_target);
+            let target_speed = speed.max(arrivals.cruise * (1.0 - spread));
             let arrival = Disturbance::Arrival { lane, along, speed, target_speed, destination };
             if world.disturb(arrival).is_ok() {
                 return;

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow, ensure};
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
 
-use crate::policy::shipped_file;
+use crate::tasks;
 
 /// Where a critic comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl RiskSource {
         let known: Option<TaskId> = risk.card().env.parse().ok();
         // Tasks may have actions of the same names; their risks are not the same.
         ensure!(
-            known.is_some_and(|known| folder(known) == folder(id)),
+            known.is_some_and(|known| tasks::of(known).folder == tasks::of(id).folder),
             "the critic {self} was learned in {}, and says nothing about {}",
             risk.card().env,
             id.name()
@@ -89,21 +89,10 @@ impl RiskSource {
 
 /// A shipped critic of a task. A task's corrected and fast versions are served by its own.
 fn shipped(id: TaskId, file: &str) -> Result<&'static [u8]> {
-    shipped_file(folder(id), file).ok_or_else(|| {
+    tasks::of(id).file(file).ok_or_else(|| {
         anyhow!(
             "no critic is shipped for {}; give --risk a file that `cpss risk learn` wrote",
             id.name()
         )
     })
-}
-
-/// The task whose critics serve this one.
-fn folder(id: TaskId) -> &'static str {
-    match id {
-        TaskId::MergeV0 | TaskId::MergeV1 => "merge-v0",
-        TaskId::HighwayV0 | TaskId::HighwayFastV0 => "highway-v0",
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => "intersection-v0",
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => "racetrack-v0",
-        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => "roundabout-v0",
-    }
 }
