@@ -231,7 +231,9 @@ mod tests {
 
     #[test]
     fn no_closest_lane_is_missing() {
-        for id in [TaskId::MergeV0, TaskId::IntersectionV0, TaskId::RacetrackV0] {
+        for id in
+            [TaskId::MergeV0, TaskId::IntersectionV0, TaskId::RacetrackV0, TaskId::RoundaboutV0]
+        {
             let task = Task::with_defaults(id);
             let lanes: Vec<_> = task.network.lanes().map(|(_, lane)| lane.clone()).collect();
             let atlas = Atlas::new(&lanes);
@@ -265,7 +267,9 @@ mod tests {
 
     #[test]
     fn a_car_on_a_quiet_stretch_is_closest_to_its_lane() {
-        for id in [TaskId::MergeV0, TaskId::IntersectionV0, TaskId::RacetrackV0] {
+        for id in
+            [TaskId::MergeV0, TaskId::IntersectionV0, TaskId::RacetrackV0, TaskId::RoundaboutV0]
+        {
             let task = Task::with_defaults(id);
             let lanes: Vec<_> = task.network.lanes().map(|(_, lane)| lane.clone()).collect();
             let atlas = Atlas::new(&lanes);

@@ -5,7 +5,8 @@
 //! is never disturbed is upstream's, as closely as `tests/golden.rs` says.
 
 use crate::driver::Temper;
-use crate::road::LaneId;
+use crate::road::{LaneId, NodeId};
+use crate::route::Route;
 use crate::vehicle::{Driver, LENGTH, MAX_SPEED, Vehicle};
 use crate::world::World;
 
@@ -26,6 +27,8 @@ pub enum Disturbance {
         speed: f64,
         /// The speed it aims for \[m/s\].
         target_speed: f64,
+        /// Where it is bound for; `None` follows whichever road is closest.
+        destination: Option<NodeId>,
     },
     /// A car of the traffic brakes, whatever is ahead of it.
     Braking {
@@ -84,8 +87,11 @@ impl World {
                 check("probability", probability, (0.0..=1.0).contains(&probability))?;
                 self.simulation_mut().spawn_probability = Some(probability);
             }
-            Disturbance::Arrival { lane, along, speed, target_speed } => {
-                let car = self.arrival(lane, along, speed, target_speed)?;
+            Disturbance::Arrival { lane, along, speed, target_speed, destination } => {
+                let mut car = self.arrival(lane, along, speed, target_speed)?;
+                if let Some(node) = destination {
+                    car.route = Route::plan(&self.task().network, car.lane, node);
+                }
                 self.simulation_mut().vehicles.push(car);
             }
             Disturbance::Braking { vehicle, deceleration, duration } => {

@@ -1,7 +1,7 @@
 //! Which roads does a driver mean to take?
 //!
 //! A [`Route`] is a short queue of legs that lives inside the vehicle: copying a world must not
-//! touch the heap once per car. The longest route in any task here has eight legs.
+//! touch the heap once per car. The longest route in any task here has eleven legs.
 
 use crate::road::{LaneId, Network, NodeId, RoadId};
 

@@ -1,7 +1,7 @@
 //! Contract: whole episodes recorded from highway-env 1.12.1 are played again within 1e-6: every
 //! vehicle, the observation, the reward and its terms, and both end flags, after every step.
 //!
-//! `golden/episodes.jsonl` holds one episode per line: all eight ids with their defaults, and
+//! `golden/episodes.jsonl` holds one episode per line: all ten ids with their defaults, and
 //! configs that exercise the other action types, observations and sizes. It is made again by
 //! `scripts/parity.py --record`; the same script compares fresh seeds on every run of the gate.
 

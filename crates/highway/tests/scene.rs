@@ -42,14 +42,24 @@ fn disturbances_do_what_they_say_or_are_refused_by_name() {
     let never = Disturbance::SpawnProbability(f64::NAN);
     assert_eq!(refuse(&mut world, never), "`probability` is out of range: NaN");
     let car = world.vehicles()[1].clone();
-    let on_top =
-        Disturbance::Arrival { lane: car.lane, along: car.x, speed: 20.0, target_speed: 20.0 };
+    let on_top = Disturbance::Arrival {
+        lane: car.lane,
+        along: car.x,
+        speed: 20.0,
+        target_speed: 20.0,
+        destination: None,
+    };
     assert!(refuse(&mut world, on_top).starts_with("no room for a car there: vehicle 1"));
 
     let braking = Disturbance::Braking { vehicle: 1, deceleration: 5.0, duration: 1.0 };
     world.disturb(braking).unwrap();
-    let arrival =
-        Disturbance::Arrival { lane: car.lane, along: 3000.0, speed: 20.0, target_speed: 25.0 };
+    let arrival = Disturbance::Arrival {
+        lane: car.lane,
+        along: 3000.0,
+        speed: 20.0,
+        target_speed: 25.0,
+        destination: None,
+    };
     world.disturb(arrival).unwrap();
     let mut twin = undisturbed;
     world.step(Action::Index(1), &mut seen).unwrap();

@@ -131,6 +131,10 @@ fn draw_config(id: TaskId, random: &mut Generator) -> Value {
             set("other_vehicles", json!(random.integers(0, 8)));
             set("terminate_off_road", json!(random.choice(2) == 0));
         }
+        TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
+            set("incoming_vehicle_destination", json!(random.integers(0, 4)));
+            set("duration", json!(random.uniform(0.5, 40.0)));
+        }
     }
     Value::Object(config)
 }
@@ -194,6 +198,16 @@ fn every_refusal_names_the_key_and_the_value() {
             ["observation.grid_stp", "unknown key"],
         ),
         (TaskId::RacetrackV0, json!([1, 2]), ["config", "[1,2]"]),
+        (
+            TaskId::RoundaboutV0,
+            json!({"incoming_vehicle_destination": 3}),
+            ["incoming_vehicle_destination", "null, 0, 1 or 2"],
+        ),
+        (
+            TaskId::RoundaboutV0,
+            json!({"high_speed_reward": -1}),
+            ["collision_reward", "high_speed_reward"],
+        ),
     ] {
         let message = refused(id, config);
         for word in words {

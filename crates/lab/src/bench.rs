@@ -21,7 +21,7 @@ use cpss_shield::{Shield, ShieldSpec, Situation};
 use serde::Serialize;
 
 use crate::document::{Markers, machine, today};
-use crate::policy::SHIPPED_TASKS;
+use crate::tasks;
 use crate::terminal::{note, say};
 use shielded::ShieldedReport;
 
@@ -119,7 +119,7 @@ pub fn run(options: &Options) -> Result<()> {
         );
     }
     let mut shielded = BTreeMap::new();
-    for &id in SHIPPED_TASKS.iter().filter(|id| tasks.contains_key(id.name())) {
+    for &id in tasks::shipped().iter().filter(|id| tasks.contains_key(id.name())) {
         note!("measuring {} under the shield ...", id.name());
         shielded.insert(id.name(), shielded::measure(id, options.seconds)?);
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use crate::train::quality;
-use crate::{audit, bench, evaluate, replay, reproduce, risk, rollout, train};
+use crate::{audit, bench, evaluate, replay, reproduce, risk, rollout, tasks, train};
 
 /// Runtime safety for reinforcement learning.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ enum Command {
     Run(reproduce::RunOptions),
     /// Put the shares of a plan together and write its tables
     Merge(reproduce::MergeOptions),
+    /// List the tasks, and what is shipped for each
+    Tasks(tasks::Options),
     /// Play given actions from a seed and print every state as a line of JSON
     Rollout(rollout::Options),
     /// Train a policy and write it, with its score, to a file
@@ -61,13 +63,17 @@ enum RiskCommand {
 /// Whatever went wrong, in words for the person at the terminal.
 pub fn run() -> Result<()> {
     let command = Cli::parse().command;
-    if !matches!(command, Command::Rollout(_) | Command::Audit(_) | Command::Replay(_)) {
+    if !matches!(
+        command,
+        Command::Tasks(_) | Command::Rollout(_) | Command::Audit(_) | Command::Replay(_)
+    ) {
         start_threads()?;
     }
     match command {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => reproduce::run_share(&options),
         Command::Merge(options) => reproduce::merge(&options),
+        Command::Tasks(options) => tasks::run(&options),
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
         Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),

@@ -32,6 +32,7 @@ pub mod seed;
 pub mod statistics;
 pub mod table;
 pub mod tables;
+pub mod tasks;
 pub mod telling;
 pub mod terminal;
 pub mod trace;

@@ -17,11 +17,12 @@ use sha2::{Digest, Sha256};
 use crate::arm::{Arm, ShieldSettings};
 use crate::episode::EpisodeRecord;
 use crate::evaluate::Contest;
-use crate::policy::{PolicySource, SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
+use crate::policy::{PolicySource, SHIPPED_SEEDS, policy_task, shipped};
 use crate::regime::{REGIMES, Regime, RegimeSpec};
 use crate::risk::hash;
 use crate::risk::shipped::RiskSource;
 use crate::seed;
+use crate::tasks;
 use crate::view;
 
 mod check;
@@ -69,7 +70,7 @@ impl Default for Plan {
     fn default() -> Plan {
         let arms = Arm::POLICY_ARMS.iter().map(Arm::to_string);
         Plan {
-            tasks: SHIPPED_TASKS.iter().map(|task| task.name().to_owned()).collect(),
+            tasks: tasks::shipped().iter().map(|task| task.name().to_owned()).collect(),
             regimes: REGIMES.map(str::to_owned).to_vec(),
             arms: arms.chain(["random", CONSTANTS].map(str::to_owned)).collect(),
             policies: (0..SHIPPED_SEEDS).collect(),
@@ -263,8 +264,8 @@ impl Unit {
             Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
             None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
         };
-        let inputs =
-            format!("{settings:?}; {regime:?}; {}", hash(&*RiskSource::default().load(task)?));
+        let critic = hash(&*RiskSource::default().load(task)?);
+        let inputs = format!("{settings:?}; {regime:?}; {:?}; {critic}", tasks::of(task).spec);
         let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));

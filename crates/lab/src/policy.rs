@@ -2,7 +2,7 @@
 //!
 //! A policy is named by a [`PolicySource`]: `builtin:K` for the one shipped with training seed K, or
 //! a file, `.safetensors` or `.onnx`. [`PolicySource::load`] reads it and checks that it fits the
-//! task. [`policy_config`] is the one place that says in which configuration of each task a policy
+//! task. [`policy_config`] says in which configuration of each task a policy
 //! is trained, scored, shielded and replayed; [`view`](crate::view) is for policies that see something else.
 //!
 //! **Invariants:** a policy of the wrong shape is refused before the first step; a configuration
@@ -16,11 +16,9 @@ use std::sync::Arc;
 
 use cpss_highway::{Task, TaskId};
 use cpss_learn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// The tasks for which policies are shipped.
-pub const SHIPPED_TASKS: &[TaskId] =
-    &[TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0];
+use crate::tasks;
 
 /// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
 pub const SHIPPED_SEEDS: usize = 5;
@@ -31,58 +29,12 @@ pub const SHIPPED_SEEDS: usize = 5;
 /// a car that overtakes another changes places with it, and a small network has to learn every
 /// order. `x` and `y` tell where in its cell a car stands, `on_road` where on the road the ego is.
 pub fn policy_config(id: TaskId) -> Value {
-    match id {
-        // Four others are all that are ever near, so the task's own list is enough.
-        TaskId::MergeV0 | TaskId::MergeV1 => json!({}),
-        // Cells as wide as a lane: the lane that the ego is on and two to each side of it.
-        TaskId::HighwayV0 | TaskId::HighwayFastV0 => json!({
-            "observation": {
-                "type": "OccupancyGrid",
-                "features": ["presence", "x", "vx", "vy", "on_road"],
-                "features_range": {"x": [-60, 60], "vx": [-15, 15], "vy": [-5, 5]},
-                "grid_size": [[-20, 60], [-10, 10]],
-                "grid_step": [5, 4],
-            },
-        }),
-        // The ego comes from the south, so the crossing is ahead of it at negative y. The direction
-        // of a car's destination stands for its turn signal.
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => json!({
-            "observation": {
-                "type": "OccupancyGrid",
-                "features": ["x", "y", "vx", "vy", "cos_d", "sin_d", "on_road"],
-                "features_range": {
-                    "x": [-35, 35], "y": [-40, 40], "vx": [-20, 20], "vy": [-20, 20],
-                },
-                "grid_size": [[-35, 35], [-40, 10]],
-                "grid_step": [5, 5],
-            },
-        }),
-        // A DQN needs its steering as a list. Upstream's own grid shows the track in cells of 3 m, in
-        // which the ego's place in its lane is lost; `lat_off` and `ang_off` say where each car stands
-        // in its lane and how it is turned to it. The track ahead matters more than the one behind.
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => json!({
-            "observation": {
-                "type": "OccupancyGrid",
-                "features": ["presence", "on_road", "lat_off", "ang_off"],
-                "features_range": {"lat_off": [-5, 5], "ang_off": [-1, 1]},
-                "grid_size": [[-12, 24], [-12, 12]],
-                "grid_step": [3, 3],
-                "as_image": false,
-                "align_to_vehicle_axes": true,
-            },
-            "action": {
-                "type": "DiscreteAction",
-                "longitudinal": false,
-                "lateral": true,
-                "actions_per_axis": 5,
-            },
-        }),
-    }
+    tasks::of(id).spec.policy.clone()
 }
 
 /// Builds the task in its [`policy_config`].
 pub fn policy_task(id: TaskId) -> Arc<Task> {
-    // The configurations are constants of this file, and a test builds every one of them.
+    // The configurations are compiled in, and a test builds every one of them.
     Task::new(id, &policy_config(id)).expect("the policies' configurations are valid")
 }
 
@@ -219,32 +171,9 @@ impl std::fmt::Display for PolicySource {
 ///
 /// If there is none.
 pub fn shipped(id: TaskId, seed: usize) -> Result<Policy, PolicyError> {
-    let bytes = shipped_bytes(id)
-        .and_then(|all| all.get(seed).copied())
-        .ok_or(PolicyError::NotShipped { env: id.name(), seed })?;
+    let bytes =
+        tasks::of(id).policy(seed).ok_or(PolicyError::NotShipped { env: id.name(), seed })?;
     parse(&format!("builtin:{seed} of {}", id.name()), bytes)
-}
-
-/// The shipped files of a task, by training seed.
-fn shipped_bytes(id: TaskId) -> Option<[&'static [u8]; SHIPPED_SEEDS]> {
-    macro_rules! files {
-        ($task:literal) => {
-            [
-                include_bytes!(concat!("../../../policies/", $task, "/0.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/1.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/2.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/3.safetensors")),
-                include_bytes!(concat!("../../../policies/", $task, "/4.safetensors")),
-            ]
-        };
-    }
-    match id {
-        TaskId::MergeV0 => Some(files!("merge-v0")),
-        TaskId::HighwayV0 => Some(files!("highway-v0")),
-        TaskId::IntersectionV0 => Some(files!("intersection-v0")),
-        TaskId::RacetrackV0 => Some(files!("racetrack-v0")),
-        _ => None,
-    }
 }
 
 /// What to do about a policy that sees something else; about other actions nothing can be done.
@@ -258,7 +187,7 @@ fn way_out(error: &WrongTask) -> &'static str {
 }
 
 fn shipped_task_names() -> String {
-    SHIPPED_TASKS.iter().map(|id| id.name()).collect::<Vec<_>>().join(", ")
+    tasks::shipped().iter().map(|id| id.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, PolicyError> {
@@ -273,6 +202,7 @@ fn parse(path: &str, bytes: &[u8]) -> Result<Policy, PolicyError> {
 #[cfg(test)]
 mod tests {
     use cpss_learn::policy::card;
+    use serde_json::json;
 
     use super::*;
 
@@ -285,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_shipped_policy_fits_its_task_and_says_what_it_is() {
-        for &id in SHIPPED_TASKS {
+        for &id in tasks::shipped() {
             let task = policy_task(id);
             for seed in 0..SHIPPED_SEEDS {
                 PolicySource::Builtin(seed).load(&task).unwrap();

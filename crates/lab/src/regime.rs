@@ -12,6 +12,7 @@
 //! inside cars, and nobody starts closer to a car than braking for it takes. How far that goes is
 //! measured: the `oracle` arm sees all that will happen, and what it cannot avoid is the world's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::tasks::{self, Density, DriftSpec, More};
 
 mod drift;
 mod timeline;
@@ -46,7 +49,7 @@ pub struct RegimeSpec {
 }
 
 /// What traffic is like at full intensity; in between, each number is interpolated.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Intensity {
     /// Time gap that drivers keep \[s\].
@@ -59,35 +62,24 @@ pub struct Intensity {
     pub lane_change_gain: f64,
     /// Braking that a lane change may impose \[m/s²\].
     pub imposed_braking: f64,
-    /// How much denser the highway is, relative to the usual.
-    pub highway_density: f64,
-    /// Extra cars at the start, where density is counted in cars; at most 100 of a kind.
-    pub extra_cars: ExtraCars,
-    /// Chance that a car appears at the intersection after a decision.
+    /// How much denser traffic is, relative to the usual, where a task has a density.
+    #[serde(alias = "highway_density")]
+    pub density: f64,
+    /// Extra cars at the start, by the names that tasks give them; at most 100 of a name. Those that are not
+    /// named are as many as the task's folder says.
+    pub extra_cars: BTreeMap<String, u32>,
+    /// Chance that a car appears after a decision, where cars do.
     pub spawn_probability: f64,
-    /// Share by which speeds of extra cars at the merge spread around the usual.
+    /// Share by which speeds of cars that are put on the road spread around the usual.
     pub speed_spread: f64,
     /// Sudden brakings of the car ahead, per second \[1/s\].
     pub brakings_per_second: f64,
 }
 
-/// Numbers of extra cars at full intensity.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub struct ExtraCars {
-    /// On the merge's highway.
-    pub merge_highway: u32,
-    /// On the merge's ramp.
-    pub merge_ramp: u32,
-    /// On the approaches of the intersection, where upstream has places for ten.
-    pub intersection: u32,
-    /// On the racetrack, where upstream has one.
-    pub racetrack: u32,
-}
-
-impl Default for ExtraCars {
-    fn default() -> ExtraCars {
-        ExtraCars { merge_highway: 3, merge_ramp: 2, intersection: 5, racetrack: 3 }
+impl Intensity {
+    /// How many cars of a name are extra, if a task has this many of its own accord.
+    fn extra(&self, name: &str, usual: u32) -> u32 {
+        self.extra_cars.get(name).copied().unwrap_or(usual)
     }
 }
 
@@ -99,8 +91,8 @@ impl Default for Intensity {
             acceleration_boost: 0.5,
             lane_change_gain: 0.05,
             imposed_braking: 4.0,
-            highway_density: 2.0,
-            extra_cars: ExtraCars::default(),
+            density: 2.0,
+            extra_cars: BTreeMap::new(),
             spawn_probability: 1.0,
             speed_spread: 0.2,
             brakings_per_second: 0.1,
@@ -148,8 +140,16 @@ impl RegimeSpec {
 
     fn check(&self) -> Result<()> {
         let full = &self.full;
-        let ExtraCars { merge_highway, merge_ramp, intersection, racetrack } = full.extra_cars;
-        let cars = merge_highway.max(merge_ramp).max(intersection).max(racetrack);
+        let known = tasks::extra_cars();
+        for name in full.extra_cars.keys() {
+            ensure!(
+                known.contains(&name.as_str()),
+                "regime `{}`: no task has extra cars by the name `{name}`; there are {}",
+                self.name,
+                known.join(", ")
+            );
+        }
+        let cars = full.extra_cars.values().copied().max().unwrap_or(0);
         // A field, its number, and the least and the most that it may be.
         for (field, value, least, most) in [
             ("peak", self.peak, 0.0, 1.0),
@@ -159,7 +159,7 @@ impl RegimeSpec {
             ("full.headway", full.headway, 0.1, 10.0),
             ("full.jam_distance_cut", full.jam_distance_cut, 0.0, 1.0_f64.next_down()),
             ("full.acceleration_boost", full.acceleration_boost, 0.0, 5.0),
-            ("full.highway_density", full.highway_density, 0.2, 5.0),
+            ("full.density", full.density, 0.2, 5.0),
             ("full.spawn_probability", full.spawn_probability, 0.0, 1.0),
             ("full.speed_spread", full.speed_spread, 0.0, 0.9),
             ("full.brakings_per_second", full.brakings_per_second, 0.0, 10.0),
@@ -219,53 +219,32 @@ impl Regime {
     pub fn begin(&self, seed: u64) -> (World, Drift) {
         // A stream of its own, so that drift never shifts the world's random numbers.
         let mut random = Generator::seeded(seed ^ 0x5eed_d01f_7000_0000);
-        let timeline = Timeline::draw(&self.spec, typical_duration(self.task().id), &mut random);
+        let timeline =
+            Timeline::draw(&self.spec, tasks::of(self.task().id).spec.seconds, &mut random);
         let intensity = timeline.at(0.0);
         let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
         let mut world = World::new(Arc::clone(&self.tasks[level]), seed);
-        let mut drift = Drift::new(self.spec.full, world.temper(), timeline, random);
+        let mut drift = Drift::new(self.spec.full.clone(), world.temper(), timeline, random);
         drift.add_cars(&mut world, intensity);
         drift.apply(&mut world);
         (world, drift)
     }
 }
 
-/// A task's config with this share of the extra density; `None` if cars are added one by one.
-///
-/// The tasks' own keys are used where there are any: upstream then gives the extra cars a place and
-/// a route as it gives all others.
+/// A task's config with this share of the extra density; `None` if density is no matter of its config.
 fn denser(full: &Intensity, id: TaskId, config: &Value, share: f64) -> Option<Value> {
-    let (key, usual, extra) = match id {
-        TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
-            let usual = config.get("vehicles_density").and_then(Value::as_f64).unwrap_or(1.0);
-            let mut denser = config.clone();
-            denser["vehicles_density"] =
-                json!(usual * (1.0 + share * (full.highway_density - 1.0)));
-            return Some(denser);
-        }
-        TaskId::MergeV0 | TaskId::MergeV1 => return None,
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
-            ("initial_vehicle_count", 10, full.extra_cars.intersection)
-        }
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
-            ("other_vehicles", 1, full.extra_cars.racetrack)
-        }
-    };
-    let usual = config.get(key).and_then(Value::as_u64).unwrap_or(usual);
+    let DriftSpec { density, more, .. } = &tasks::of(id).spec.drift;
     let mut denser = config.clone();
-    denser[key] = json!(usual + (f64::from(extra) * share).round() as u64);
-    Some(denser)
-}
-
-/// About how long an episode lasts \[s\], to spread the changes over it.
-pub(crate) fn typical_duration(id: TaskId) -> f64 {
-    match id {
-        TaskId::MergeV0 | TaskId::MergeV1 => 14.0,
-        TaskId::HighwayV0 => 40.0,
-        TaskId::HighwayFastV0 => 30.0,
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => 13.0,
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => 300.0,
+    if let Some(Density { key, usual }) = density {
+        let usual = config.get(key).and_then(Value::as_f64).unwrap_or(*usual);
+        denser[key] = json!(usual * (1.0 + share * (full.density - 1.0)));
     }
+    for More { name, count, key, usual } in more {
+        let usual = config.get(key).and_then(Value::as_u64).unwrap_or(*usual);
+        let extra = f64::from(full.extra(name, *count));
+        denser[key] = json!(usual + (extra * share).round() as u64);
+    }
+    (density.is_some() || !more.is_empty()).then_some(denser)
 }
 
 #[cfg(test)]

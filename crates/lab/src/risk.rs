@@ -29,7 +29,8 @@ use cpss_risk::LearnedRisk;
 use sha2::{Digest, Sha256};
 
 use crate::policy::policy_config;
-use crate::regime::{Regime, RegimeSpec, typical_duration};
+use crate::regime::{Regime, RegimeSpec};
+use crate::tasks;
 
 /// Longer episodes than this many decisions cannot be seen to their end.
 const LONG: f64 = 200.0;
@@ -39,7 +40,7 @@ const LONG_LOOK_AHEAD: f64 = 0.99;
 /// The chance that a look-ahead goes on to the next decision: 1 where an episode can be seen to its end.
 pub fn look_ahead(id: TaskId) -> f64 {
     let task = crate::policy::policy_task(id);
-    if typical_duration(id) / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
+    if tasks::of(id).spec.seconds / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
 }
 
 /// The avoidable risk that is let through while a critic is measured and calibrated.
@@ -47,20 +48,20 @@ pub const USUAL_THRESHOLD: f64 = 0.003;
 
 /// Decisions in a long episode of a task.
 fn longest_episode(task: &cpss_highway::Task) -> usize {
-    (typical_duration(task.id) / task.decision_time).round() as usize
+    (tasks::of(task.id).spec.seconds / task.decision_time).round() as usize
 }
 
 /// As many episodes as were asked for, but no more than take this many decisions: long episodes say more.
 fn enough(id: TaskId, episodes: u64) -> u64 {
     const DECISIONS: f64 = 800_000.0;
     let task = crate::policy::policy_task(id);
-    episodes.min((DECISIONS * task.decision_time / typical_duration(id)) as u64).max(1)
+    episodes.min((DECISIONS * task.decision_time / tasks::of(id).spec.seconds) as u64).max(1)
 }
 
 /// The share of decisions on which to try some action, for about so many tries in an episode.
 fn tries(id: TaskId, in_an_episode: f64) -> f64 {
     let task = crate::policy::policy_task(id);
-    in_an_episode * task.decision_time / typical_duration(id)
+    in_an_episode * task.decision_time / tasks::of(id).spec.seconds
 }
 
 /// Makes some regimes ready for a task.

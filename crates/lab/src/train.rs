@@ -60,7 +60,7 @@ Examples:
   cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000 --resume   (after Ctrl-C)
   cpss train --env racetrack-v0 --seed 1 --out mine.safetensors --settings mine.toml
 
-A settings file lists what differs from highway-env's own DQN script (see policies/*/settings.toml):
+A settings file lists what differs from highway-env's own DQN script (see tasks/*/train.toml):
   worlds = 8
   [dqn]
   total_steps = 100000

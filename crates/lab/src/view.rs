@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::policy::SHIPPED_TASKS;
+    use crate::tasks;
 
     const OWN: PolicySource = PolicySource::Builtin(0);
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn without_a_word_every_policy_sees_what_ours_do() {
-        for &id in SHIPPED_TASKS {
+        for &id in tasks::shipped() {
             for policy in [Some(&OWN), Some(&elsewhere()), None] {
                 assert_eq!(config_for(policy, id, None).unwrap(), policy_config(id));
             }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_empty_config_is_upstreams_observation_and_changes_nothing_else() {
-        for &id in SHIPPED_TASKS {
+        for &id in tasks::shipped() {
             let config = config_for(Some(&elsewhere()), id, Some(&json!({}))).unwrap();
             let (seen, ours) = (Task::new(id, &config).unwrap(), Task::new(id, &policy_config(id)));
             assert_eq!(seen.observer, Task::with_defaults(id).observer);

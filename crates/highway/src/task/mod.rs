@@ -1,7 +1,7 @@
 //! Which road, which cars, which reward: what makes one task differ from another?
 //!
 //! A [`Task`] is a value: an id, upstream's config keys, and [`Rules`] over the one world of
-//! [`crate::World`]. Four sets of rules serve eight ids:
+//! [`crate::World`]. Five sets of rules serve ten ids:
 //!
 //! | id | rules | differs by |
 //! |---|---|---|
@@ -9,6 +9,7 @@
 //! | `merge-v0`, `merge-v1` | [`merge`] | v1 also sees cars on connected lanes |
 //! | `intersection-v0`, `intersection-v2` | [`intersection`] | v2 also sees cars on connected lanes |
 //! | `racetrack-v0`, `racetrack-v1` | [`racetrack`] | v1 also sees cars on connected lanes |
+//! | `roundabout-v0`, `roundabout-v1` | [`roundabout`] | v1 also sees cars on connected lanes |
 //!
 //! To add a task, write one file beside these with a type that implements [`Rules`], and name it
 //! in [`TaskId`]: nothing else knows which tasks there are.
@@ -17,6 +18,7 @@ pub mod highway;
 pub mod intersection;
 pub mod merge;
 pub mod racetrack;
+pub mod roundabout;
 
 use std::sync::Arc;
 
@@ -54,11 +56,15 @@ pub enum TaskId {
     RacetrackV0,
     /// `racetrack-v1`.
     RacetrackV1,
+    /// `roundabout-v0`.
+    RoundaboutV0,
+    /// `roundabout-v1`.
+    RoundaboutV1,
 }
 
 impl TaskId {
     /// Every task.
-    pub const ALL: [TaskId; 8] = [
+    pub const ALL: [TaskId; 10] = [
         TaskId::MergeV0,
         TaskId::MergeV1,
         TaskId::HighwayV0,
@@ -67,6 +73,8 @@ impl TaskId {
         TaskId::IntersectionV2,
         TaskId::RacetrackV0,
         TaskId::RacetrackV1,
+        TaskId::RoundaboutV0,
+        TaskId::RoundaboutV1,
     ];
 
     /// Upstream's id.
@@ -80,11 +88,14 @@ impl TaskId {
             TaskId::IntersectionV2 => "intersection-v2",
             TaskId::RacetrackV0 => "racetrack-v0",
             TaskId::RacetrackV1 => "racetrack-v1",
+            TaskId::RoundaboutV0 => "roundabout-v0",
+            TaskId::RoundaboutV1 => "roundabout-v1",
         }
     }
 
     fn reads_connected_lanes(self) -> bool {
-        matches!(self, TaskId::MergeV1 | TaskId::IntersectionV2 | TaskId::RacetrackV1)
+        use TaskId::{IntersectionV2, MergeV1, RacetrackV1, RoundaboutV1};
+        matches!(self, MergeV1 | IntersectionV2 | RacetrackV1 | RoundaboutV1)
     }
 
     fn read_rules(self, fields: &mut Fields) -> Result<Box<dyn Rules>, ConfigError> {
@@ -97,6 +108,9 @@ impl TaskId {
             }
             TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
                 Box::new(racetrack::Racetrack::read(fields)?)
+            }
+            TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
+                Box::new(roundabout::Roundabout::read(fields)?)
             }
         })
     }

@@ -10,6 +10,8 @@ use cpss_highway::TaskId;
 use cpss_shield::{Charge, Fallback, GainSpec, ShieldSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::tasks::{self, ShieldNumbers};
+
 /// A shield as a person writes it, in TOML; [`ShieldSpec`] with words for its choices.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -86,22 +88,12 @@ impl ShieldSettings {
     ///
     /// For a task that has none.
     pub fn shipped(id: TaskId) -> Result<ShieldSettings> {
-        let text = match id {
-            TaskId::MergeV0 | TaskId::MergeV1 => {
-                include_str!("../../../../experiments/shields/merge.toml")
-            }
-            TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
-                include_str!("../../../../experiments/shields/highway.toml")
-            }
-            TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
-                include_str!("../../../../experiments/shields/intersection.toml")
-            }
-            TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
-                include_str!("../../../../experiments/shields/racetrack.toml")
-            }
-        };
         let shared = include_str!("../../../../experiments/shield.toml");
-        toml::from_str(&format!("{text}\n{shared}"))
+        let ShieldNumbers { horizon, last_resort } =
+            tasks::of(id).spec.shield.with_context(|| {
+                format!("no shield is shipped for {0}: tasks/{0}/task.toml has none", id.name())
+            })?;
+        toml::from_str(&format!("horizon = {horizon}\nlast_resort = {last_resort}\n{shared}"))
             .with_context(|| format!("the shipped shield of {}", id.name()))
     }
 

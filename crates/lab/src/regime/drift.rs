@@ -4,17 +4,17 @@
 //! and now and then makes the car ahead of the ego brake. Everything goes through
 //! [`World::disturb`], and every draw comes from a stream of the episode's own.
 
+use std::sync::Arc;
+
 use cpss_highway::driver::Temper;
 use cpss_highway::random::Generator;
 use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::LENGTH;
-use cpss_highway::{Disturbance, TaskId, World};
+use cpss_highway::{Disturbance, World};
 
-use super::{ExtraCars, Intensity, Timeline};
+use super::{Intensity, Timeline};
+use crate::tasks::{self, Arrivals, Spawning};
 
-/// Speed around which extra cars drive on the merge's highway \[m/s\], and on its ramp.
-const HIGHWAY_SPEED: f64 = 29.0;
-const RAMP_SPEED: f64 = 20.0;
 /// Time gap between the ego and an extra car \[s\].
 const EGO_HEADWAY: f64 = 2.0;
 
@@ -46,8 +46,10 @@ impl Drift {
             self.applied = intensity;
             // Numbers within the checked ranges are never refused.
             let _ = world.disturb(Disturbance::Temper(self.temper(intensity)));
-            let spawning = blend(0.6, self.full.spawn_probability, intensity);
-            let _ = world.disturb(Disturbance::SpawnProbability(spawning));
+            if let Some(Spawning { usual }) = tasks::of(world.task().id).spec.drift.spawning {
+                let chance = blend(usual, self.full.spawn_probability, intensity);
+                let _ = world.disturb(Disturbance::SpawnProbability(chance));
+            }
         }
         let chance = intensity * self.full.brakings_per_second * world.task().decision_time;
         if chance > 0.0 && self.random.random() < chance {
@@ -81,38 +83,37 @@ impl Drift {
         }
     }
 
-    /// Puts extra cars on the merge's roads, where there is room. Other tasks have a config for it.
+    /// Puts extra cars on the road, where there is room. Some tasks have a config for it instead.
     pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
-        if !matches!(world.task().id, TaskId::MergeV0 | TaskId::MergeV1) {
-            return;
-        }
-        let ExtraCars { merge_highway, merge_ramp, .. } = self.full.extra_cars;
-        let network = &world.task().network;
-        let lanes_between = |from: &str, to: &str| -> Vec<LaneId> {
-            (0..2).filter_map(|place| network.find_lane(from, to, place)).collect()
-        };
-        let highway = (merge_highway, lanes_between("a", "b"), HIGHWAY_SPEED);
-        let ramp = (merge_ramp, lanes_between("j", "k"), RAMP_SPEED);
-        for (count, lanes, usual_speed) in [highway, ramp] {
-            for _ in 0..(f64::from(count) * intensity).round() as u32 {
-                self.add_car(world, &lanes, usual_speed);
+        for arrivals in &tasks::of(world.task().id).spec.drift.arrivals {
+            let count = f64::from(self.full.extra(&arrivals.name, arrivals.count));
+            for _ in 0..(count * intensity).round() as u32 {
+                self.add_car(world, arrivals);
             }
         }
     }
 
-    fn add_car(&mut self, world: &mut World, lanes: &[LaneId], usual_speed: f64) {
+    fn add_car(&mut self, world: &mut World, arrivals: &Arrivals) {
         const TRIES: usize = 10;
+        let network = Arc::clone(&world.task().network);
+        let lanes_of = |[from, to]: &[String; 2]| {
+            [0, 1].map(|place| network.find_lane(from, to, place)).into_iter().flatten()
+        };
+        let lanes: Vec<LaneId> = arrivals.roads.iter().flat_map(lanes_of).collect();
         for _ in 0..TRIES {
             let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return };
-            let along = self.random.uniform(0.0, world.task().network.lane(lane).length);
+            let along = self.random.uniform(0.0, network.lane(lane).length);
             let spread = self.full.speed_spread;
-            let speed = usual_speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let speed = arrivals.speed * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let destination = match arrivals.destinations.as_slice() {
+                [] => None,
+                places => network.node(&places[self.random.choice(places.len())]),
+            };
             if !self.has_room(world, lane, along, speed) {
                 continue;
             }
-            // As upstream's: who comes from the ramp wants to be as fast as the highway.
-            let target_speed = speed.max(HIGHWAY_SPEED * (1.0 - spread));
-            let arrival = Disturbance::Arrival { lane, along, speed, target_speed };
+            let target_speed = speed.max(arrivals.cruise * (1.0 - spread));
+            let arrival = Disturbance::Arrival { lane, along, speed, target_speed, destination };
             if world.disturb(arrival).is_ok() {
                 return;
             }

@@ -47,7 +47,7 @@ fn stationary_is_the_plain_task_bit_for_bit() {
 
 #[test]
 fn drift_is_reproducible_and_different() {
-    for id in [TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0] {
+    for id in TaskId::ALL {
         assert_eq!(episode("high", id, 3), episode("high", id, 3), "{id:?}");
         // An episode may begin quietly; ten of them do not all.
         let differs = |seed| episode("high", id, seed) != episode("stationary", id, seed);
@@ -99,10 +99,10 @@ fn extra_at_the_merge(full: &Intensity) -> [usize; 2] {
     let most = (0..30).map(|seed| {
         let mut world = World::new(Arc::clone(&task), seed);
         let [all, on_ramp] = count(&world);
-        let spec = RegimeSpec { full: *full, ..RegimeSpec::load("stationary").unwrap() };
+        let spec = RegimeSpec { full: full.clone(), ..RegimeSpec::load("stationary").unwrap() };
         let mut random = Generator::seeded(seed);
         let timeline = Timeline::draw(&spec, 14.0, &mut random);
-        Drift::new(*full, world.temper(), timeline, random).add_cars(&mut world, 1.0);
+        Drift::new(full.clone(), world.temper(), timeline, random).add_cars(&mut world, 1.0);
         let [now, now_on_ramp] = count(&world);
         [now - all - (now_on_ramp - on_ramp), now_on_ramp - on_ramp]
     });
@@ -116,13 +116,14 @@ fn the_regimes_of_0_1_are_milder_and_drift_as_often() {
         let old = RegimeSpec::load(&format!("{name}-0.1")).unwrap();
         assert_eq!(old.name, format!("{name}-0.1"));
         assert_eq!((old.peak, old.changes, old.ramp), (now.peak, now.changes, now.ramp));
-        assert!(old.full.highway_density < now.full.highway_density, "{name}");
-        let (few, many) = (old.full.extra_cars, now.full.extra_cars);
-        assert!(few.merge_highway < many.merge_highway && few.merge_ramp < many.merge_ramp);
-        assert!(few.racetrack < many.racetrack && few.intersection <= many.intersection);
+        assert!(old.full.density < now.full.density, "{name}");
+        let cars = |name: &str, usual| (old.full.extra(name, usual), now.full.extra(name, usual));
+        let named = [("merge_highway", 3), ("merge_ramp", 2), ("racetrack", 3)];
+        assert_eq!(named.map(|(name, usual)| cars(name, usual)), [(2, 3), (1, 2), (1, 3)]);
+        assert_eq!(cars("intersection", 5), (5, 5), "{name}");
         // Everything else is the same.
-        let (highway_density, extra_cars) = (now.full.highway_density, many);
-        assert_eq!(Intensity { highway_density, extra_cars, ..old.full }, now.full, "{name}");
+        let (density, extra_cars) = (now.full.density, now.full.extra_cars.clone());
+        assert_eq!(Intensity { density, extra_cars, ..old.full }, now.full, "{name}");
     }
 }
 
@@ -135,5 +136,7 @@ fn a_bad_regime_is_refused_by_name() {
     };
     assert!(refuse("name = 'x'\npeak = 1.5\nchanges = 1").contains("`peak` is out of range: 1.5"));
     assert!(refuse("name = 'x'\npeak = 1\nchanges = 1\npeek = 2").contains("peek"));
+    let named = "name = 'x'\npeak = 1\nchanges = 1\n[full.extra_cars]\nmerge_rmp = 1";
+    assert!(refuse(named).contains("`merge_rmp`; there are merge_highway, merge_ramp,"));
     assert!(RegimeSpec::load("wild").unwrap_err().to_string().contains("`wild`"));
 }

@@ -12,6 +12,8 @@ use anyhow::{Result, anyhow, ensure};
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
 
+use crate::tasks;
+
 /// Where a critic comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RiskSource {
@@ -53,11 +55,10 @@ impl RiskSource {
     ///
     /// A file that is missing, or is no critic.
     pub fn load(&self, id: TaskId) -> Result<Arc<LearnedRisk>> {
-        let [drift, stationary] = shipped(id);
         let read;
         let file = match self {
-            RiskSource::Drift => drift,
-            RiskSource::Stationary => stationary,
+            RiskSource::Drift => shipped(id, "risk.safetensors")?,
+            RiskSource::Stationary => shipped(id, "risk-stationary.safetensors")?,
             RiskSource::File(path) => {
                 read = std::fs::read(Path::new(path)).map_err(|error| {
                     let way = match error.kind() {
@@ -77,7 +78,7 @@ impl RiskSource {
         let known: Option<TaskId> = risk.card().env.parse().ok();
         // Tasks may have actions of the same names; their risks are not the same.
         ensure!(
-            known.is_some_and(|known| shipped(known) == [drift, stationary]),
+            known.is_some_and(|known| tasks::of(known).folder == tasks::of(id).folder),
             "the critic {self} was learned in {}, and says nothing about {}",
             risk.card().env,
             id.name()
@@ -86,25 +87,12 @@ impl RiskSource {
     }
 }
 
-/// The shipped critics of a task: over all regimes, and in stationary traffic. A task's corrected and fast
-/// versions are served by its own.
-fn shipped(id: TaskId) -> [&'static [u8]; 2] {
-    macro_rules! both {
-        ($task:literal) => {
-            [
-                include_bytes!(concat!("../../../../policies/", $task, "/risk.safetensors")),
-                include_bytes!(concat!(
-                    "../../../../policies/",
-                    $task,
-                    "/risk-stationary.safetensors"
-                )),
-            ]
-        };
-    }
-    match id {
-        TaskId::MergeV0 | TaskId::MergeV1 => both!("merge-v0"),
-        TaskId::HighwayV0 | TaskId::HighwayFastV0 => both!("highway-v0"),
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => both!("intersection-v0"),
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => both!("racetrack-v0"),
-    }
+/// A shipped critic of a task. A task's corrected and fast versions are served by its own.
+fn shipped(id: TaskId, file: &str) -> Result<&'static [u8]> {
+    tasks::of(id).file(file).ok_or_else(|| {
+        anyhow!(
+            "no critic is shipped for {}; give --risk a file that `cpss risk learn` wrote",
+            id.name()
+        )
+    })
 }

@@ -16,7 +16,8 @@ use serde::Serialize;
 
 use super::score::{Driver, SCORE_SEED, Score, score};
 use crate::document::{Markers, machine, today};
-use crate::policy::{SHIPPED_SEEDS, SHIPPED_TASKS, policy_task, shipped};
+use crate::policy::{SHIPPED_SEEDS, policy_task, shipped};
+use crate::tasks;
 use crate::terminal::{note, say};
 
 /// Around the tables in a document.
@@ -71,7 +72,8 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.write {
         POLICIES.check(path)?;
     }
-    let tasks = if options.env.is_empty() { SHIPPED_TASKS.to_vec() } else { options.env.clone() };
+    let tasks =
+        if options.env.is_empty() { tasks::shipped().to_vec() } else { options.env.clone() };
     let mut all = Vec::new();
     for id in tasks {
         note!("scoring {} ...", id.name());

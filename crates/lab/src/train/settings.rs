@@ -2,7 +2,7 @@
 //!
 //! [`TrainSpec`] is what a person writes, in TOML: the number of worlds, and under `[dqn]` whatever
 //! differs from the script that highway-env ships for Stable-Baselines3. Each shipped task has such
-//! a file beside its policies, `policies/<task>/settings.toml`, and it is compiled in: a shipped
+//! a file beside its policies, `tasks/<task>/train.toml`, and it is compiled in: a shipped
 //! policy and the settings that made it cannot part.
 
 use std::path::Path;
@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use cpss_highway::TaskId;
 use cpss_learn::{Dqn, DqnSpec};
 use serde::{Deserialize, Serialize};
+
+use crate::tasks;
 
 /// Most worlds that feed one learner.
 const MAX_WORLDS: usize = 1024;
@@ -56,25 +58,12 @@ impl TrainSettings {
     }
 }
 
-/// Returns the settings with which a task's shipped policies were trained. The corrected and the
-/// fast versions of a task are trained as the task is.
+/// Returns the settings with which a task's policies are trained, highway-env's own where it has none. The
+/// corrected and the fast versions of a task are trained as the task is.
 pub fn shipped_settings(id: TaskId) -> TrainSpec {
-    let text = match id {
-        TaskId::MergeV0 | TaskId::MergeV1 => {
-            include_str!("../../../../policies/merge-v0/settings.toml")
-        }
-        TaskId::HighwayV0 | TaskId::HighwayFastV0 => {
-            include_str!("../../../../policies/highway-v0/settings.toml")
-        }
-        TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
-            include_str!("../../../../policies/intersection-v0/settings.toml")
-        }
-        TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
-            include_str!("../../../../policies/racetrack-v0/settings.toml")
-        }
-    };
+    let file = tasks::of(id).file("train.toml").unwrap_or_default();
     // The files are compiled in, and a test reads every one of them.
-    toml::from_str(text).expect("the shipped settings are valid")
+    toml::from_slice(file).expect("the shipped settings are valid")
 }
 
 /// Reads settings from a file like the shipped ones. What it leaves out is as in highway-env's own
