@@ -27,8 +27,9 @@ use crate::episode::EpisodeRecord;
 use crate::policy::{SHIPPED_SEEDS, policy_task};
 use crate::regime::Regime;
 
-/// Shifts that are tried, in order.
+/// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
 const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
+const FINE_STEP: f32 = 0.1;
 
 /// Budgets that a critic is calibrated under, by halves.
 const BUDGETS: [f64; 2] = [0.005, 0.02];
@@ -161,6 +162,15 @@ pub fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<L
     Ok(LearnedRisk::new(critic, card)?)
 }
 
+/// What an earlier calibration on the same episodes has shown, so that it need not be found out again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The resolution, before any shift.
+    pub resolution: Option<f64>,
+    /// Shifts below this are too small.
+    pub shift: f32,
+}
+
 /// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
 ///
 /// # Errors
@@ -170,6 +180,7 @@ pub fn certify(
     stage: &Stage<'_>,
     mut critic: Critic,
     learning: Learning,
+    known: Known,
     mut tell: impl FnMut(&str),
 ) -> Result<LearnedRisk> {
     let Stage { env, regimes, names, episodes } = *stage;
@@ -178,24 +189,13 @@ pub fn certify(
     ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
     critic.set_shift(0.0);
     let mut risk = uncalibrated(env, critic, learning)?;
-    let resolution = stage.resolution(&risk, seeds.clone(), &mut tell)?;
+    let resolution = match known.resolution {
+        Some(resolution) => resolution,
+        None => stage.resolution(&risk, seeds.clone(), &mut tell)?,
+    };
     let raw = with(&risk, |_, card| card.resolution = resolution)?;
     // If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
-    risk = raw.clone();
-    for shift in SHIFTS {
-        // What is noise before the shift is as much noise after it.
-        let resolution = (resolution * f64::from(shift).exp()).min(MOST_RESOLUTION);
-        let shifted = with(&raw, |critic, card| {
-            critic.set_shift(shift);
-            card.resolution = rounded(resolution);
-        })?;
-        let accounts = stage.accounts(&shifted, seeds.clone())?;
-        tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
-        if accounts.is_conservative() {
-            risk = shifted;
-            break;
-        }
-    }
+    risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?.unwrap_or(raw);
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
     let Accounts { all: account, by_regime } = accounts;
@@ -237,6 +237,46 @@ fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Resu
 }
 
 impl Stage<'_> {
+    /// The critic with the smallest shift, from some shift on, that makes it conservative; `None` if none does.
+    fn shifted(
+        &self,
+        raw: &LearnedRisk,
+        first: f32,
+        seeds: Range<u64>,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<Option<LearnedRisk>> {
+        let mut conservative = |shift: f32| -> Result<Option<LearnedRisk>> {
+            // What is noise before the shift is as much noise after it.
+            let resolution = raw.card().resolution * f64::from(shift).exp();
+            let shifted = with(raw, |critic, card| {
+                critic.set_shift(shift);
+                card.resolution = rounded(resolution.min(MOST_RESOLUTION));
+            })?;
+            let accounts = self.accounts(&shifted, seeds.clone())?;
+            tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
+            Ok(accounts.is_conservative().then_some(shifted))
+        };
+        let mut too_small = None;
+        for shift in SHIFTS.into_iter().filter(|shift| *shift >= first) {
+            let Some(found) = conservative(shift)? else {
+                too_small = Some(shift);
+                continue;
+            };
+            let Some(mut between) = too_small.map(|small: f32| small + FINE_STEP) else {
+                return Ok(Some(found));
+            };
+            while between < shift - FINE_STEP / 2.0 {
+                // In tenths, whatever a sum of singles is.
+                if let Some(finer) = conservative((between * 10.0).round() / 10.0)? {
+                    return Ok(Some(finer));
+                }
+                between += FINE_STEP;
+            }
+            return Ok(Some(found));
+        }
+        Ok(None)
+    }
+
     /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
     fn accounts(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Accounts> {
         let risk = Arc::new(risk.clone());

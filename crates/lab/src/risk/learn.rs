@@ -23,7 +23,7 @@ use cpss_risk::card::Learning;
 use cpss_risk::features::Inputs;
 use serde::Serialize;
 
-use super::calibrate::{Account, Stage, certify, uncalibrated};
+use super::calibrate::{Account, Known, Stage, certify, uncalibrated};
 use super::collect::collect;
 use super::journal::{Journal, RunFiles};
 use super::{USUAL_THRESHOLD, load_regimes, look_ahead};
@@ -203,7 +203,8 @@ pub fn run(options: &Options) -> Result<()> {
     }
     drop(experience);
     let critic = learner.learned().clone();
-    let learned = certify(&stage, critic, learning(&plan), |words| journal.say(words))?;
+    let learned =
+        certify(&stage, critic, learning(&plan), Known::default(), |words| journal.say(words))?;
     keep(&files.critic, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;

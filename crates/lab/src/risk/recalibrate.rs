@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use cpss_highway::TaskId;
+use cpss_risk::card::MOST_RESOLUTION;
 
-use super::calibrate::{Stage, certify};
+use super::calibrate::{Known, Stage, certify};
 use super::journal::check_place;
 use super::shipped::RiskSource;
 use super::{enough, load_regimes, score};
@@ -38,6 +39,18 @@ pub struct Options {
     /// A quarter of the episodes to calibrate on; fewer where they are long
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=25_000))]
     pub episodes: u64,
+    /// The resolution that an earlier calibration on these episodes found, before any shift
+    #[arg(long, value_parser = parse_share)]
+    pub resolution: Option<f64>,
+    /// A shift below which an earlier calibration on these episodes found none that is enough
+    #[arg(long, value_name = "SHIFT", default_value_t = 0.0)]
+    pub from: f32,
+}
+
+/// A difference of risk that may count as none.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=MOST_RESOLUTION).contains(share));
+    share.ok_or_else(|| format!("expected a number from 0 to {MOST_RESOLUTION}"))
 }
 
 /// Runs `cpss risk calibrate`.
@@ -54,8 +67,9 @@ pub fn run(options: &Options) -> Result<()> {
     let regimes = load_regimes(options.env, names)?;
     let episodes = enough(options.env, options.episodes);
     let stage = Stage { env: options.env, regimes: &regimes, names, episodes };
-    let calibrated =
-        certify(&stage, risk.critic().clone(), learning.clone(), |words| note!("{words}"))?;
+    let known = Known { resolution: options.resolution, shift: options.from };
+    let critic = risk.critic().clone();
+    let calibrated = certify(&stage, critic, learning.clone(), known, |words| note!("{words}"))?;
     keep(&options.out, &calibrated.to_bytes())?;
     score::print_card(&calibrated, &options.out.display().to_string())
 }
