@@ -1,13 +1,13 @@
 """How much faster does `cpss train` train a DQN than Stable-Baselines3 on highway-env?
 
 Both train for the same steps with the settings of highway-env's own script, which are the defaults of
-`cpss train` (`policies/sb3.toml`), one after the other, on one thread each. Wall time is what a user
+`cpss train` (`bench/sb3.toml`), one after the other, on one thread each. Wall time is what a user
 waits for, processor time what a busy machine cannot distort; both are of the training alone for
 Stable-Baselines3, but the whole process counts in the processor time of `cpss`.
 
     pip install highway-env==1.12.1 stable-baselines3 torch
     cargo build --release
-    python policies/sb3_speed.py target/release/cpss merge-v0 intersection-v0 --steps 2000
+    python bench/sb3_speed.py target/release/cpss merge-v0 intersection-v0 --steps 2000
 """
 
 import argparse

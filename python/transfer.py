@@ -39,7 +39,9 @@ import subprocess
 import sys
 import warnings
 
-TASKS = ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"]
+import cpss
+
+TASKS = cpss.shipped_tasks()
 POLICIES = 5
 FIRST_SEED, SEEDS_PER_POLICY = 2_000_000, 10_000
 TOLERANCE = 1e-6

@@ -41,6 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::FolderLock>()?;
     module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;
     module.add_function(wrap_pyfunction!(task::policy_config, module)?)?;
+    module.add_function(wrap_pyfunction!(task::shipped_tasks, module)?)?;
     module.add_function(wrap_pyfunction!(settings::shield_settings, module)?)?;
     module.add_function(wrap_pyfunction!(shield::sample_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::plan_units, module)?)?;

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use cpss::policy;
+use cpss::{policy, tasks};
 use cpss_highway::TaskId;
 use cpss_highway::action::{Controls, Meta, Pedals};
+use cpss_highway::task::Window;
 use pyo3::prelude::*;
 
 use crate::value_error;
@@ -122,6 +123,13 @@ impl Task {
         LANE
     }
 
+    /// Upstream's window: width and height \[px\], pixels per metre, and where in it the ego is.
+    #[getter]
+    fn window(&self) -> ((u32, u32), f64, (f64, f64)) {
+        let Window { size: [width, height], scaling, center: [x, y] } = self.inner.window;
+        ((width, height), scaling, (x, y))
+    }
+
     /// Decisions per second.
     #[getter]
     fn policy_frequency(&self) -> f64 {
@@ -146,6 +154,12 @@ fn calmest(pedals: &Pedals, points: &[Vec<f32>]) -> Option<usize> {
 #[pyfunction]
 pub(crate) fn task_ids() -> Vec<&'static str> {
     TaskId::ALL.map(TaskId::name).to_vec()
+}
+
+/// The ids of the tasks for which policies and critics are shipped.
+#[pyfunction]
+pub(crate) fn shipped_tasks() -> Vec<&'static str> {
+    tasks::shipped().iter().map(|id| id.name()).collect()
 }
 
 /// The configuration that a task's shipped policies were trained in, as JSON.

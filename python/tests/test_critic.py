@@ -18,7 +18,7 @@ def shipped(task="merge-v0", name="drift"):
     """A shipped critic's file, as it is pickled when it was read from one."""
     import pathlib
 
-    place = pathlib.Path(__file__).resolve().parents[2] / "policies" / task / ("risk.safetensors" if name == "drift" else f"risk-{name}.safetensors")
+    place = pathlib.Path(__file__).resolve().parents[2] / "tasks" / task / ("risk.safetensors" if name == "drift" else f"risk-{name}.safetensors")
     return place.read_bytes()
 
 

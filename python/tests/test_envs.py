@@ -82,7 +82,7 @@ def play_both(task):
             break
 
 
-@pytest.mark.parametrize("task", ["merge-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0"])
+@pytest.mark.parametrize("task", ["merge-v0", "highway-fast-v0", "intersection-v0", "racetrack-v0", "roundabout-v0"])
 def test_an_episode_is_upstreams(task, fresh_process):
     fresh_process(play_both, task)
 

@@ -81,7 +81,7 @@ def test_regression_vector_environments_are_told_the_way_there_is(make):
         cpss.ShieldWrapper(make(), 1.0, 10, cost=free)
 
 
-@pytest.mark.parametrize("task", ["roundabout-v0", "parking-v0", "exit-v0", "intersection-multi-agent-v0"])
+@pytest.mark.parametrize("task", ["u-turn-v0", "parking-v0", "exit-v0", "intersection-multi-agent-v0"])
 def test_regression_tasks_that_it_does_not_know_are_told_the_way_there_is(task):
     with pytest.raises(ValueError, match=f"knows merge-v0, .* but not {task}: .*cost=..."):
         cpss.ShieldWrapper(gym.make(task, disable_env_checker=True))

@@ -10,7 +10,7 @@ import pytest
 import cpss
 
 
-@pytest.mark.parametrize("task", ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"])
+@pytest.mark.parametrize("task", cpss.shipped_tasks())
 def test_shipped_policies_see_their_task(task):
     policy = cpss.load_policy(f"cpss/{task}", seed=3)
     assert policy.card["env"] == task and policy.card["seed"] == "3"

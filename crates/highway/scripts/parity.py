@@ -26,6 +26,7 @@ import json
 import math
 import multiprocessing
 import os
+import pathlib
 import random
 import secrets
 import struct
@@ -36,49 +37,24 @@ import time
 TOLERANCE = 1e-6
 # The share of an id's episodes that may be undecided.
 SOME = 0.3
-IDS = ["merge-v0", "merge-v1", "highway-v0", "highway-fast-v0", "intersection-v0", "intersection-v2", "racetrack-v0", "racetrack-v1", "roundabout-v0", "roundabout-v1"]
-# How many decisions an episode may last here. Only racetrack's is cut: its 1,500 would take the
-# oracle 20 s each; a config with a short `duration` compares its truncation instead.
-LONGEST = {"highway": 40, "merge": 40, "intersection": 13, "racetrack": 120, "roundabout": 30}
-
-# Configs that exercise what the defaults do not: other actions, observations and sizes.
-CONFIGS = {
-    "highway": [
-        {"lanes_count": 3, "vehicles_count": 12, "vehicles_density": 1.6, "policy_frequency": 3, "duration": 8},
-        {"vehicles_count": 15, "action": {"type": "ContinuousAction"}, "offroad_terminal": True, "duration": 15},
-        {"vehicles_count": 15, "action": {"type": "DiscreteAction", "actions_per_axis": 5}, "normalize_reward": False, "duration": 15},
-        {"vehicles_count": 20, "observation": {"type": "OccupancyGrid"}, "initial_lane_id": 1, "duration": 12},
-        {"vehicles_count": 20, "observation": {"type": "Kinematics", "order": "shuffled", "vehicles_count": 7, "see_behind": True, "normalize": False,
-         "features": ["presence", "x", "y", "vx", "vy", "heading", "cos_h", "sin_h", "cos_d", "sin_d", "long_off", "lat_off", "ang_off"]}, "duration": 12},
-    ],
-    "merge": [
-        {"action": {"type": "DiscreteAction", "lateral": False, "actions_per_axis": 7}},
-        {"observation": {"type": "Kinematics", "absolute": True, "clip": False, "include_obstacles": False}, "simulation_frequency": 10},
-        {"action": {"type": "DiscreteMetaAction", "longitudinal": False}},
-    ],
-    "intersection": [
-        {"destination": None, "initial_vehicle_count": 16, "spawn_probability": 1.0},
-        {"destination": "o0", "duration": 25, "normalize_reward": True},
-        {"action": {"type": "ContinuousAction"}, "offroad_terminal": True},
-        {"observation": {"type": "Kinematics", "observe_intentions": True, "features": ["presence", "x", "y", "cos_d", "sin_d"]}, "policy_frequency": 2},
-    ],
-    "racetrack": [
-        {"action": {"type": "DiscreteAction", "longitudinal": False, "actions_per_axis": 5}, "other_vehicles": 5},
-        {"action": {"type": "ContinuousAction"}, "other_vehicles": 4, "terminate_off_road": False},
-        {"observation": {"type": "OccupancyGrid", "features": ["presence", "vx", "vy", "on_road", "cos_h"], "clip": False}},
-        {"observation": {"type": "Kinematics", "vehicles_count": 3}, "other_vehicles": 6, "duration": 10, "terminate_off_road": False},
-    ],
-    "roundabout": [
-        {"incoming_vehicle_destination": 1, "duration": 25, "action": {"type": "DiscreteMetaAction", "target_speeds": [4, 10, 16]}, "normalize_reward": False, "lane_change_reward": -0.2},
-        {"action": {"type": "DiscreteAction", "actions_per_axis": 5}, "collision_reward": -2, "high_speed_reward": 0.5},
-        {"action": {"type": "DiscreteMetaAction", "lateral": False, "target_speeds": [0, 4, 8, 12, 16]}, "policy_frequency": 2, "simulation_frequency": 10},
-        {"observation": {"type": "OccupancyGrid"}, "incoming_vehicle_destination": 0},
-        {"observation": {"type": "Kinematics", "observe_intentions": True, "features": ["presence", "x", "y", "cos_h", "sin_h", "cos_d", "sin_d"], "vehicles_count": 6, "see_behind": True}},
-    ],
-}
+# A task's folder says in its `parity.json` how it is compared:
+#   decisions            how many an episode may last here (racetrack's 1,500 would take the oracle 20 s each; a config
+#                        with a short `duration` compares its truncation instead)
+#   configs              what exercises what the defaults do not: other actions, observations and sizes
+#   careful_never_stops  whether a careful driver does not stop: it would stand on a bend, where upstream decides too little
+#   slow                 whether the oracle takes long, and is begun with
+TASKS = pathlib.Path(__file__).resolve().parents[3] / "tasks"
+HOW = {"decisions": 100, "configs": [], "careful_never_stops": False, "slow": False}
 
 
-def draw_action(env, rng, style):
+def read_tasks(cpss):
+    """Every id that `cpss` knows, and how it is compared."""
+    listed = json.loads(subprocess.run([cpss, "tasks", "--json"], capture_output=True, text=True, check=True).stdout)
+    files = {task["id"]: TASKS / task["folder"] / "parity.json" for task in listed}
+    return {name: HOW | (json.loads(file.read_text()) if file.exists() else {}) for name, file in files.items()}
+
+
+def draw_action(env, rng, style, how):
     """A random action of the space; steering that mostly keeps to the lane, where `style` asks."""
     import numpy as np
     from gymnasium import spaces
@@ -86,7 +62,7 @@ def draw_action(env, rng, style):
     space = env.action_space
     if isinstance(space, spaces.Discrete):
         action = rng.randrange(int(space.n))
-        while style == "careful" and env.spec.id.startswith("roundabout") and would_stop(env, action):
+        while style == "careful" and how["careful_never_stops"] and would_stop(env, action):
             action = rng.randrange(int(space.n))
         return action
     values = [rng.uniform(-1, 1) for _ in range(space.shape[0])]
@@ -101,7 +77,7 @@ def draw_action(env, rng, style):
 
 
 def would_stop(env, action):
-    """Whether an action has the ego stand still. In the roundabout it then does so on a bend, where upstream decides too little."""
+    """Whether an action has the ego stand still."""
     action_type, vehicle = env.unwrapped.action_type, env.unwrapped.vehicle
     asks = getattr(action_type, "actions", {}).get(action) == "SLOWER"
     return asks and vehicle.target_speeds[0] == 0 and vehicle.speed_to_index(vehicle.speed) <= 1
@@ -116,11 +92,10 @@ def snapshot(env, obs):
     return {"obs": [float(value) for value in obs.ravel()], "vehicles": vehicles, "ego": ego}
 
 
-def play_oracle(env, name, seed, given=None, nudge=0):
+def play_oracle(env, name, seed, how=HOW, given=None, nudge=0):
     """One episode of highway-env: the actions (random ones, unless given) and what came of them."""
     import numpy as np
 
-    family = name.split("-")[0]
     rng = random.Random(f"{name} {seed}")
     style = "careful" if rng.random() < 0.7 else "wild"
     obs, _ = env.reset(seed=seed)
@@ -134,13 +109,11 @@ def play_oracle(env, name, seed, given=None, nudge=0):
     disturb_last_bits()
     frames = [snapshot(env, obs)]
     actions = []
-    for place in range(LONGEST[family]):
+    for place in range(how["decisions"] if given is None else len(given)):
         if given is None:
-            action = draw_action(env, rng, style)
-        elif place < len(given):
-            action = given[place] if isinstance(given[place], int) else np.array(given[place], dtype=np.float32)
+            action = draw_action(env, rng, style, how)
         else:
-            break
+            action = given[place] if isinstance(given[place], int) else np.array(given[place], dtype=np.float32)
         obs, reward, terminated, truncated, info = env.step(action)
         disturb_last_bits()
         actions.append(action if isinstance(action, int) else action.tolist())
@@ -257,16 +230,16 @@ def parts_from_itself(name, seed, actions, config, theirs, place):
 def answer_oracle():
     """The other half of `self_difference`: one episode of given actions, in this process."""
     name, seed, actions, config, nudge = json.load(sys.stdin)
-    json.dump(play_oracle(make_env(name, config), name, seed, actions, nudge)[1], sys.stdout)
+    json.dump(play_oracle(make_env(name, config), name, seed, HOW, actions, nudge)[1], sys.stdout)
 
 
 def play_id(job):
     """All episodes of one id and config, in a process that has played nothing else."""
-    cpss, name, seeds, config, record = job
+    cpss, name, how, seeds, config, record = job
     env = make_env(name, config)
     started, steps, worst, failures, undecided, golden = time.time(), 0, 0.0, [], [], []
     for seed in seeds:
-        actions, theirs = play_oracle(env, name, seed)
+        actions, theirs = play_oracle(env, name, seed, how)
         steps += len(actions)
         if record:
             golden.append({"env": name, "seed": seed, "config": config, "actions": actions, "frames": theirs})
@@ -323,7 +296,7 @@ def self_test(cpss):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--cpss", required=True, help="the cpss command")
-    parser.add_argument("--env", action="append", choices=IDS, help="only these ids")
+    parser.add_argument("--env", action="append", help="only these ids")
     parser.add_argument("--seeds", type=int, default=25, help="episodes for each id")
     parser.add_argument("--first-seed", type=int, help="seeds count up from here; random if left out")
     parser.add_argument("--config", action="store_true", help="other configs than the defaults")
@@ -334,15 +307,19 @@ def main():
     if options.self_test:
         self_test(options.cpss)
 
+    tasks = read_tasks(options.cpss)
+    unknown = set(options.env or []) - set(tasks)
+    if unknown:
+        parser.error(f"no task {', '.join(sorted(unknown))}; there are {', '.join(tasks)}")
     first = options.first_seed if options.first_seed is not None else secrets.randbelow(2**31)
     seeds = range(first, first + options.seeds)
     print(f"seeds {seeds[0]} to {seeds[-1]}", flush=True)
     jobs = []
-    for name in options.env or IDS:
-        configs = CONFIGS[name.split("-")[0]] if options.config else [{}]
-        jobs += [(options.cpss, name, seeds, config, bool(options.record)) for config in configs]
+    for name in options.env or tasks:
+        configs = tasks[name]["configs"] if options.config else [{}]
+        jobs += [(options.cpss, name, tasks[name], seeds, config, bool(options.record)) for config in configs]
     # The slowest oracle first, so that the last process does not run alone for long.
-    jobs.sort(key=lambda job: 0 if job[1] == "highway-v0" else 1)
+    jobs.sort(key=lambda job: not job[2]["slow"])
     passed = failed = open_questions = 0
     golden = []
     with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:

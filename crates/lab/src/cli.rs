@@ -26,7 +26,7 @@ enum Command {
     /// Put the shares of a plan together and write its tables
     Merge(reproduce::MergeOptions),
     /// List the tasks, and what is shipped for each
-    Tasks(tasks::Options),
+    Tasks(tasks::list::Options),
     /// Play given actions from a seed and print every state as a line of JSON
     Rollout(rollout::Options),
     /// Train a policy and write it, with its score, to a file
@@ -34,6 +34,8 @@ enum Command {
     /// Learn the risk of each action, and score what was learned
     #[command(subcommand)]
     Risk(RiskCommand),
+    /// Train a task's policies and learn its critics, into its folder
+    Prepare(tasks::prepare::Options),
     /// Score the shipped policies beside constant and random drivers
     Policies(quality::Options),
     /// Play one method on one task under one regime and sum it up
@@ -65,7 +67,11 @@ pub fn run() -> Result<()> {
     let command = Cli::parse().command;
     if !matches!(
         command,
-        Command::Tasks(_) | Command::Rollout(_) | Command::Audit(_) | Command::Replay(_)
+        Command::Tasks(_)
+            | Command::Prepare(_)
+            | Command::Rollout(_)
+            | Command::Audit(_)
+            | Command::Replay(_)
     ) {
         start_threads()?;
     }
@@ -73,12 +79,13 @@ pub fn run() -> Result<()> {
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Run(options) => reproduce::run_share(&options),
         Command::Merge(options) => reproduce::merge(&options),
-        Command::Tasks(options) => tasks::run(&options),
+        Command::Tasks(options) => tasks::list::run(&options),
         Command::Rollout(options) => rollout::run(&options),
         Command::Train(options) => train::run(&options),
         Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
         Command::Risk(RiskCommand::Calibrate(options)) => risk::recalibrate::run(&options),
         Command::Risk(RiskCommand::Score(options)) => risk::score::run(&options),
+        Command::Prepare(options) => tasks::prepare::run(&options),
         Command::Policies(options) => quality::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
         Command::Audit(options) => audit::run(&options),

@@ -129,6 +129,12 @@ const SPREAD_CPSS: ByRegime = [
     [0.008, 0.009, 0.012, 0.015],
 ];
 
+/// Those of some tasks that the paper has too, or all of them if it has none: what may stand beside its means.
+pub fn shared<'a>(tasks: &[&'a str]) -> Vec<&'a str> {
+    let shared: Vec<&str> = tasks.iter().copied().filter(|task| TASKS.contains(task)).collect();
+    if shared.is_empty() { tasks.to_vec() } else { shared }
+}
+
 /// Mean over the regimes of one task's numbers.
 pub fn mean_over_regimes(numbers: &ByRegime, task: usize) -> f64 {
     numbers[task].iter().sum::<f64>() / 4.0

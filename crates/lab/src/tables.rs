@@ -106,16 +106,24 @@ pub fn collision_summary(results: &Results<'_>) -> Table {
             theirs(paper::SUMMARY_CPSS),
         ]);
     }
-    if tasks.len() > 1 {
-        let over_tasks = |arm| results.mean_over_tasks(None, arm, collisions);
-        rows.push(vec![
-            Entry::words("**all**"),
-            Entry::estimate(over_tasks("dqn"), 4),
-            Entry::estimate(over_tasks("cpss"), 4),
-            percent(results.reduction(&tasks, "dqn", "cpss")),
-            Entry::Number(paper::MEAN_DQN, 4),
-            Entry::Number(paper::MEAN_CPSS, 4),
-        ]);
+    let over = |tasks: &[&str], name: &str, theirs: [Entry; 2]| {
+        let mean = |arm| results.mean_over_tasks(tasks, None, arm, collisions);
+        let mut row = vec![
+            Entry::words(name),
+            Entry::estimate(mean("dqn"), 4),
+            Entry::estimate(mean("cpss"), 4),
+            percent(results.reduction(tasks, "dqn", "cpss")),
+        ];
+        row.extend(theirs);
+        row
+    };
+    let theirs = [paper::MEAN_DQN, paper::MEAN_CPSS].map(|mean| Entry::Number(mean, 4));
+    let shared = paper::shared(&tasks);
+    if shared.len() < tasks.len() {
+        rows.push(over(&shared, "**the paper's tasks**", theirs));
+        rows.push(over(&tasks, "**all**", [Entry::Empty, Entry::Empty]));
+    } else if tasks.len() > 1 {
+        rows.push(over(&tasks, "**all**", theirs));
     }
     Table {
         name: "collision_summary",

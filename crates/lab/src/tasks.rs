@@ -17,17 +17,18 @@
 //! the task's. Nothing else in the lab, the Python package, the page or the scripts depends on a task's name.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::path::Path;
+use std::sync::{LazyLock, OnceLock};
 
+use anyhow::{Context, Result};
 use cpss_highway::TaskId;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::policy::SHIPPED_SEEDS;
 
-mod list;
-
-pub use list::{Options, run};
+pub mod list;
+pub mod prepare;
 
 /// Every file of every folder: the folder, the file's name, and its bytes.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
@@ -155,6 +156,11 @@ impl TaskEntry {
 
     /// The shipped policy of a training seed. Other versions of a task have none of their own: their episodes differ.
     pub fn policy(&self, seed: usize) -> Option<&'static [u8]> {
+        if let Some((id, policies)) = POLICIES.get()
+            && *id == self.id
+        {
+            return policies.get(seed).map(Vec::as_slice);
+        }
         let is_own = self.folder == self.id.name();
         is_own.then(|| self.file(&format!("{seed}.safetensors"))).flatten()
     }
@@ -186,6 +192,25 @@ impl TaskEntry {
         };
         TaskEntry { id, folder: id.name(), spec }
     }
+}
+
+/// Policies that stand for a task's shipped ones in this process.
+static POLICIES: OnceLock<(TaskId, Vec<Vec<u8>>)> = OnceLock::new();
+
+/// Takes a task's policies from a folder, for as long as this process runs: they need not be shipped yet.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
+    let read = |seed| {
+        let file = folder.join(format!("{seed}.safetensors"));
+        std::fs::read(&file).with_context(|| format!("cannot read the policy {}", file.display()))
+    };
+    let policies = (0..SHIPPED_SEEDS).map(read).collect::<Result<_>>()?;
+    // Who comes first is heard; a process is asked once.
+    let _ = POLICIES.set((id, policies));
+    Ok(())
 }
 
 /// What a task's folder says.

@@ -19,7 +19,7 @@ Where to read on: ``python/README.md`` in the repository.
 """
 
 from cpss._native import __version__
-from cpss.envs import DrivingEnv, make, policy_config, register_environments, task_ids
+from cpss.envs import DrivingEnv, make, policy_config, register_environments, shipped_tasks, task_ids
 from cpss.policy import Policy, load_policy
 from cpss.shield import ShieldWrapper, shield_settings
 from cpss.sweep import sweep
@@ -38,6 +38,7 @@ __all__ = [
     "policy_config",
     "register_environments",
     "shield_settings",
+    "shipped_tasks",
     "sweep",
     "task_ids",
 ]

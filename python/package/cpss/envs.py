@@ -24,15 +24,6 @@ from cpss import _native
 
 NAMESPACE = "cpss"
 
-#: Upstream's window for each family of tasks: width and height [px], pixels per metre, and where in
-#: the picture the ego is.
-_WINDOWS = {
-    "merge": ((600, 150), 5.5, (0.3, 0.5)),
-    "highway": ((600, 150), 5.5, (0.3, 0.5)),
-    "intersection": ((600, 600), 5.5 * 1.3, (0.5, 0.6)),
-    "racetrack": ((600, 600), 5.5, (0.5, 0.5)),
-}
-
 
 class DrivingEnv(gym.Env):
     """One of highway-env's driving tasks.
@@ -174,7 +165,7 @@ class DrivingEnv(gym.Env):
             raise gym.error.ResetNeeded("call `reset` before `render`: there is no scene yet")
         if self.render_mode == "ansi":
             return self._world.text()
-        return self._world.picture(*window(self.task_id, self.config))
+        return self._world.picture(*window(self._task.window, self.config))
 
     def close(self) -> None:
         """Ends the environment; whatever is asked of it afterwards is an error."""
@@ -236,6 +227,15 @@ def task_ids() -> list[str]:
     ['merge-v0', 'merge-v1']
     """
     return _native.task_ids()
+
+
+def shipped_tasks() -> list[str]:
+    """The tasks for which policies and critics are shipped: what :func:`cpss.load_policy` and ``cost="driving"`` know.
+
+    >>> cpss.shipped_tasks()[:2]
+    ['merge-v0', 'highway-v0']
+    """
+    return _native.shipped_tasks()
 
 
 def policy_config(task: str) -> dict:
@@ -321,9 +321,12 @@ def config_json(config: dict) -> str:
         raise ValueError(f"a config cannot hold NaN or infinity, but is {config!r}") from None
 
 
-def window(task: str, config: dict) -> tuple[tuple[int, int], float, tuple[float, float]]:
-    """Size, scale and centre of a task's pictures, by upstream's keys."""
-    (width, height), scaling, centering = _WINDOWS[task.split("-")[0]]
+Window = tuple[tuple[int, int], float, tuple[float, float]]
+
+
+def window(usual: Window, config: dict) -> Window:
+    """Size, scale and centre of a task's pictures, by upstream's keys; what they leave out is as usual."""
+    (width, height), scaling, centering = usual
     keys = ("screen_width", "screen_height", "centering_position", "scaling")
     try:
         size = (int(config.get("screen_width", width)), int(config.get("screen_height", height)))

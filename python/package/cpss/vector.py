@@ -98,6 +98,7 @@ class DrivingVectorEnv(VectorEnv):
         self.num_envs = num_envs
         self.render_mode = render_mode
         native = _native.Task(self.task_id, config_json(self.config))
+        self._window = native.window
         self.single_observation_space, self.single_action_space = spaces_of(native)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -202,7 +203,7 @@ class DrivingVectorEnv(VectorEnv):
         self._check_begun()
         if self.render_mode == "ansi":
             return tuple(self._batch.text(i) for i in range(self.num_envs))
-        view = window(self.task_id, self.config)
+        view = window(self._window, self.config)
         return tuple(self._batch.picture(i, *view) for i in range(self.num_envs))
 
     def _told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

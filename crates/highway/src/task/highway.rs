@@ -84,7 +84,15 @@ pub struct Highway {
 }
 
 impl Highway {
-    pub(super) fn read(fields: &mut Fields, fast: bool) -> Result<Highway, ConfigError> {
+    pub(super) fn read(fields: &mut Fields) -> Result<Highway, ConfigError> {
+        Highway::read_as(fields, false)
+    }
+
+    pub(super) fn read_fast(fields: &mut Fields) -> Result<Highway, ConfigError> {
+        Highway::read_as(fields, true)
+    }
+
+    fn read_as(fields: &mut Fields, fast: bool) -> Result<Highway, ConfigError> {
         let mut read = Highway {
             lanes_count: if fast { 3 } else { 4 },
             vehicles_count: if fast { 20 } else { 50 },

@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, above_zero, any, share_of};
+use super::{Defaults, Reward, Rules, Task, Window, above_zero, any, share_of};
 use crate::action::{Action, Controls};
 use crate::arith::{lerp_between, norm};
 use crate::driver::Temper;
@@ -241,6 +241,7 @@ impl Rules for Intersection {
                 "lateral": false,
                 "target_speeds": [0, 4.5, 9],
             }),
+            window: Window { scaling: 5.5 * 1.3, center: [0.5, 0.6], ..Window::SQUARE },
             ..Defaults::default()
         }
     }

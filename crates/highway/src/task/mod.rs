@@ -11,8 +11,8 @@
 //! | `racetrack-v0`, `racetrack-v1` | [`racetrack`] | v1 also sees cars on connected lanes |
 //! | `roundabout-v0`, `roundabout-v1` | [`roundabout`] | v1 also sees cars on connected lanes |
 //!
-//! To add a task, write one file beside these with a type that implements [`Rules`], and name it
-//! in [`TaskId`]: nothing else knows which tasks there are.
+//! To add a task, write one file beside these with a type that implements [`Rules`], and give it a line in
+//! `tasks!` below: nothing else in this crate knows which tasks there are.
 
 pub mod highway;
 pub mod intersection;
@@ -37,83 +37,53 @@ use crate::road::{LaneId, Network};
 use crate::simulation::Simulation;
 use crate::vehicle::{Driver, Vehicle};
 
-/// The tasks there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskId {
-    /// `merge-v0`.
-    MergeV0,
-    /// `merge-v1`.
-    MergeV1,
-    /// `highway-v0`.
-    HighwayV0,
-    /// `highway-fast-v0`.
-    HighwayFastV0,
-    /// `intersection-v0`.
-    IntersectionV0,
-    /// `intersection-v2`.
-    IntersectionV2,
-    /// `racetrack-v0`.
-    RacetrackV0,
-    /// `racetrack-v1`.
-    RacetrackV1,
-    /// `roundabout-v0`.
-    RoundaboutV0,
-    /// `roundabout-v1`.
-    RoundaboutV1,
+/// A line for each task: its name in Rust, upstream's id, whether drivers also see cars on connected lanes, and
+/// what reads its rules. Everything that has to know all tasks follows from these lines.
+macro_rules! tasks {
+    ($($task:ident, $id:literal, $connected:literal, $read:expr;)*) => {
+        /// The tasks there are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum TaskId {
+            $(#[doc = concat!("`", $id, "`.")] $task,)*
+        }
+
+        impl TaskId {
+            /// Every task.
+            pub const ALL: [TaskId; [$($id),*].len()] = [$(TaskId::$task),*];
+
+            /// Upstream's id.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(TaskId::$task => $id,)*
+                }
+            }
+
+            fn reads_connected_lanes(self) -> bool {
+                match self {
+                    $(TaskId::$task => $connected,)*
+                }
+            }
+
+            fn read_rules(self, fields: &mut Fields) -> Result<Box<dyn Rules>, ConfigError> {
+                match self {
+                    $(TaskId::$task => Ok(Box::new($read(fields)?)),)*
+                }
+            }
+        }
+    };
 }
 
-impl TaskId {
-    /// Every task.
-    pub const ALL: [TaskId; 10] = [
-        TaskId::MergeV0,
-        TaskId::MergeV1,
-        TaskId::HighwayV0,
-        TaskId::HighwayFastV0,
-        TaskId::IntersectionV0,
-        TaskId::IntersectionV2,
-        TaskId::RacetrackV0,
-        TaskId::RacetrackV1,
-        TaskId::RoundaboutV0,
-        TaskId::RoundaboutV1,
-    ];
-
-    /// Upstream's id.
-    pub fn name(self) -> &'static str {
-        match self {
-            TaskId::MergeV0 => "merge-v0",
-            TaskId::MergeV1 => "merge-v1",
-            TaskId::HighwayV0 => "highway-v0",
-            TaskId::HighwayFastV0 => "highway-fast-v0",
-            TaskId::IntersectionV0 => "intersection-v0",
-            TaskId::IntersectionV2 => "intersection-v2",
-            TaskId::RacetrackV0 => "racetrack-v0",
-            TaskId::RacetrackV1 => "racetrack-v1",
-            TaskId::RoundaboutV0 => "roundabout-v0",
-            TaskId::RoundaboutV1 => "roundabout-v1",
-        }
-    }
-
-    fn reads_connected_lanes(self) -> bool {
-        use TaskId::{IntersectionV2, MergeV1, RacetrackV1, RoundaboutV1};
-        matches!(self, MergeV1 | IntersectionV2 | RacetrackV1 | RoundaboutV1)
-    }
-
-    fn read_rules(self, fields: &mut Fields) -> Result<Box<dyn Rules>, ConfigError> {
-        Ok(match self {
-            TaskId::MergeV0 | TaskId::MergeV1 => Box::new(merge::Merge::read(fields)?),
-            TaskId::HighwayV0 => Box::new(highway::Highway::read(fields, false)?),
-            TaskId::HighwayFastV0 => Box::new(highway::Highway::read(fields, true)?),
-            TaskId::IntersectionV0 | TaskId::IntersectionV2 => {
-                Box::new(intersection::Intersection::read(fields)?)
-            }
-            TaskId::RacetrackV0 | TaskId::RacetrackV1 => {
-                Box::new(racetrack::Racetrack::read(fields)?)
-            }
-            TaskId::RoundaboutV0 | TaskId::RoundaboutV1 => {
-                Box::new(roundabout::Roundabout::read(fields)?)
-            }
-        })
-    }
+tasks! {
+    MergeV0, "merge-v0", false, merge::Merge::read;
+    MergeV1, "merge-v1", true, merge::Merge::read;
+    HighwayV0, "highway-v0", false, highway::Highway::read;
+    HighwayFastV0, "highway-fast-v0", false, highway::Highway::read_fast;
+    IntersectionV0, "intersection-v0", false, intersection::Intersection::read;
+    IntersectionV2, "intersection-v2", true, intersection::Intersection::read;
+    RacetrackV0, "racetrack-v0", false, racetrack::Racetrack::read;
+    RacetrackV1, "racetrack-v1", true, racetrack::Racetrack::read;
+    RoundaboutV0, "roundabout-v0", false, roundabout::Roundabout::read;
+    RoundaboutV1, "roundabout-v1", true, roundabout::Roundabout::read;
 }
 
 impl std::str::FromStr for TaskId {
@@ -173,6 +143,24 @@ pub struct Defaults {
     pub simulation_frequency: usize,
     /// Decisions per second \[Hz\].
     pub policy_frequency: usize,
+    /// Where a picture of the task looks.
+    pub window: Window,
+}
+
+/// A picture's default size and place, as upstream's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Width and height \[px\].
+    pub size: [u32; 2],
+    /// Pixels per metre.
+    pub scaling: f64,
+    /// Where in the picture the ego is, as shares of width and height.
+    pub center: [f64; 2],
+}
+
+impl Window {
+    /// Upstream's window for roads that do not only run along x.
+    const SQUARE: Window = Window { size: [600, 600], scaling: 5.5, center: [0.5, 0.5] };
 }
 
 impl Default for Defaults {
@@ -182,6 +170,7 @@ impl Default for Defaults {
             action: json!({"type": "DiscreteMetaAction"}),
             simulation_frequency: 15,
             policy_frequency: 1,
+            window: Window { size: [600, 150], scaling: 5.5, center: [0.3, 0.5] },
         }
     }
 }
@@ -225,6 +214,8 @@ pub struct Task {
     pub frames: usize,
     /// Whether drivers also see cars on connected lanes.
     pub connected_lanes: bool,
+    /// Where a picture of it looks, unless asked otherwise.
+    pub window: Window,
     /// How the lanes lie.
     pub(crate) layout: Layout,
     /// Road, cars, reward and ends.
@@ -286,6 +277,7 @@ impl Task {
                 decision_time: 1.0 / policy_frequency as f64,
                 frames: simulation_frequency / policy_frequency,
                 connected_lanes,
+                window: defaults.window,
                 layout: match connected_lanes {
                     // A search along connected lanes is not a walk along x.
                     true => Layout::Any,

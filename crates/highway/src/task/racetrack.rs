@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, above_zero, any};
+use super::{Defaults, Reward, Rules, Task, Window, above_zero, any};
 use crate::action::Action;
 use crate::arith::{lerp_between, norm};
 use crate::fields::{ConfigError, Fields};
@@ -204,6 +204,7 @@ impl Rules for Racetrack {
             }),
             action: json!({"type": "ContinuousAction", "longitudinal": false, "lateral": true}),
             policy_frequency: 5,
+            window: Window::SQUARE,
             ..Defaults::default()
         }
     }

@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, above_zero, any, nearest_speed};
+use super::{Defaults, Reward, Rules, Task, Window, above_zero, any, nearest_speed};
 use crate::action::{Action, Controls};
 use crate::arith::lerp_between;
 use crate::fields::{ConfigError, Fields};
@@ -203,6 +203,7 @@ impl Rules for Roundabout {
                 },
             }),
             action: json!({"type": "DiscreteMetaAction", "target_speeds": [0, 8, 16]}),
+            window: Window { center: [0.5, 0.6], ..Window::SQUARE },
             ..Defaults::default()
         }
     }

@@ -115,15 +115,13 @@ impl Results<'_> {
     /// The mean of a metric over tasks, each counting the same, with a bootstrapped interval.
     pub fn mean_over_tasks(
         &self,
+        tasks: &[&str],
         regime: Option<&str>,
         arm: &str,
         metric: &Metric,
     ) -> Option<Estimate> {
-        let tasks: Vec<Vec<Vec<&UnitRecord>>> = self
-            .tasks()
-            .into_iter()
-            .map(|task| by_policy(&self.units(Cell { task, regime, arm })))
-            .collect();
+        let tasks: Vec<Vec<Vec<&UnitRecord>>> =
+            tasks.iter().map(|task| by_policy(&self.units(Cell { task, regime, arm }))).collect();
         if tasks.iter().any(Vec::is_empty) {
             return None;
         }
@@ -205,7 +203,9 @@ mod tests {
         };
         let rate = |records: &[UnitRecord]| {
             let results = Results::new(records);
-            results.mean_over_tasks(Some("high"), "cpss", metric("collision_rate")).unwrap()
+            results
+                .mean_over_tasks(&results.tasks(), Some("high"), "cpss", metric("collision_rate"))
+                .unwrap()
         };
         let calm = [unit("cpss", 0, 100, &[]), other(unit("cpss", 0, 60, &[]))];
         let found = rate(&calm);

@@ -57,9 +57,10 @@ pub(super) fn head(made: &Made<'_>) -> Head {
 fn title(made: &Made<'_>) -> String {
     let results = made.results;
     let collisions = metric("collision_rate");
-    let rate = |arm| results.mean_over_tasks(None, arm, collisions).map(|found| found.value);
-    let cell = |task| Cell { task, regime: None, arm: "cpss" };
     let tasks = results.tasks();
+    let rate =
+        |arm| results.mean_over_tasks(&tasks, None, arm, collisions).map(|found| found.value);
+    let cell = |task| Cell { task, regime: None, arm: "cpss" };
     let judged: Vec<&str> =
         tasks.iter().copied().filter(|task| promised(results, cell(task)).is_some()).collect();
     let of = |arm| {
@@ -154,7 +155,7 @@ fn facts_of(made: &Made<'_>) -> Vec<Fact> {
     let tasks = results.tasks();
     let mut facts = Vec::from_iter(promises(made));
     if let Some(Estimate { value, interval: [low, high], .. }) =
-        results.reduction(&tasks, "dqn", "cpss")
+        results.reduction(&paper::shared(&tasks), "dqn", "cpss")
     {
         let theirs = 1.0 - paper::MEAN_CPSS / paper::MEAN_DQN;
         facts.push(Fact {

@@ -76,6 +76,9 @@ pub struct Options {
     /// Episodes to measure after each round, and four times as many to calibrate on; fewer where they are long
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=40_000))]
     pub episodes: u64,
+    /// Policies that drive meanwhile, 0.safetensors to 4.safetensors in a folder [default: the shipped ones]
+    #[arg(long, value_name = "DIR")]
+    pub policies: Option<PathBuf>,
     /// Seed of weights and batches
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -145,6 +148,9 @@ impl Plan {
 ///
 /// A task or regime that cannot be used, an output that cannot be written, or learning that diverges.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(folder) = &options.policies {
+        crate::tasks::take_policies(options.env, folder)?;
+    }
     let regimes = load_regimes(options.env, &options.regimes)?;
     let plan = Plan::of(options, &regimes);
     let episodes = super::enough(options.env, options.episodes);
