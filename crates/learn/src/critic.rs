@@ -16,12 +16,14 @@
 //! Without items it is a plain network on the fixed part, which serves any environment whose observation
 //! is a flat vector. Start at [`Critic::risks`]; whole batches and gradients are in [`pass`], what it
 //! learns from in [`experience`], how in [`learner`], and the file it travels in, with its card, in [`mod@file`].
+//! Several critics of a flat observation, of which the larger risk counts, are an [`ensemble`].
 //!
 //! **Invariants:** the order of items cannot matter, but for the last bits of a sum (who gives items in an
 //! order of their own, as `cpss-risk` does, gets the same bits always); a NaN that goes in comes out as a
 //! risk of 1.
 
 pub mod checkpoint;
+pub mod ensemble;
 pub mod experience;
 pub mod file;
 pub mod learner;

@@ -20,7 +20,9 @@ Where to read on: ``python/README.md`` in the repository.
 
 from cpss._native import __version__
 from cpss.envs import DrivingEnv, make, policy_config, register_environments, task_ids
+from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
+from cpss.risk import Risk
 from cpss.shield import ShieldWrapper, shield_settings
 from cpss.sweep import sweep
 from cpss.vector import DrivingVectorEnv, make_vec
@@ -29,9 +31,11 @@ __all__ = [
     "DrivingEnv",
     "DrivingVectorEnv",
     "Policy",
+    "Risk",
     "ShieldWrapper",
     "__version__",
     "from_sb3",
+    "learn_risk",
     "load_policy",
     "make",
     "make_vec",

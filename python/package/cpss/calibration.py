@@ -1,0 +1,146 @@
+"""Do a risk's numbers agree with what happens?
+
+:func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
+risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is, with confidence,
+not above 0 on average under shields with budgets. Picking the least risky of several actions favours underestimated ones,
+so this comes after the choice. What the card says is measured once more on fresh episodes; if it does not hold there,
+nothing is promised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpss import _native
+from cpss.card import Account, Card, account_of, reliability_of
+from cpss.playing import Behaviour, Played, Shielding, Stage
+
+#: Avoidable risks that may be told apart, from coarse to fine.
+RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
+#: The most that may count as none.
+MOST_RESOLUTION = 0.2
+#: The most that log-odds are shifted by.
+MOST_SHIFT = 4.0
+#: How many shifts are tried.
+TRIES = 6
+#: How many shares of the budget left one decision may spend: risk comes in bursts.
+PACE = 5.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a calibration is made with."""
+
+    stage: Stage
+    budgets: Sequence[float]
+    gamma: float
+    #: Episodes that decide, and as many that confirm.
+    episodes: int
+    #: The first seed; calibration uses those from here, confirmation those after.
+    seed: int
+    tell: Callable[[str], None]
+
+
+def shield_settings_of(budget: float, horizon: int, mode: str = "enforce") -> dict:
+    """A shield's settings with a learned risk."""
+    return {"budget": budget, "horizon": horizon, "pace": PACE, "charge": "predicted", "gain": "constant", "mode": mode}
+
+
+def shielding(trial: Trial, model: _native.RiskModel, resolution: float) -> Shielding:
+    """A model with a shield for every budget and copy of the environment."""
+    terms = _native.RiskTerms(trial.gamma, resolution, False)
+    copies, horizon = len(trial.stage.envs), trial.stage.limit
+    shields = [_native.Shields(shield_settings_of(budget, horizon), terms, copies) for budget in trial.budgets]
+    return Shielding(model, resolution, shields)
+
+
+def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, first: int, episodes: int) -> list[Played]:
+    """Episodes under shields, each budget by turns."""
+    kinds = len(trial.budgets)
+    behaviours = [Behaviour(first + index, shield=index % kinds) for index in range(episodes)]
+    return trial.stage.play(behaviours, shielding(trial, model, resolution))
+
+
+def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
+    """The smallest avoidable risk that it pays to act on; acting on less is acting on noise, and does harm."""
+    best, fewest = RESOLUTIONS[0], np.inf
+    episodes = max(trial.episodes // 2, 50)
+    for threshold in RESOLUTIONS:
+        behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
+        account = account_of(trial.stage.play(behaviours, Shielding(model)))
+        trial.tell(f"threshold {threshold:g}: {account}")
+        if account.incidents >= fewest:
+            break
+        best, fewest = threshold, account.incidents
+    return best
+
+
+def shifted_surprise(played: list[Played], gamma: float, by: float) -> tuple[float, float]:
+    """The mean surprise of episodes if all log-odds had been greater by so much and the same had run, and half of its 95 %
+    interval."""
+    surprises = []
+    for episode in played:
+        least, risk = (raise_by(np.array(part), by) for part in (episode.least, episode.risk))
+        surprises.append(episode.incident + gamma * least[1:].sum() - risk.sum())
+    found = np.array(surprises)
+    return float(found.mean()), 1.96 * float(np.sqrt(max(found.var(), 1.0 / len(found)) / len(found)))
+
+
+def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
+    """Risks whose log-odds are greater by so much."""
+    odds = np.exp(by) * risks
+    return odds / (1.0 - risks + odds)
+
+
+def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
+    """The least shift of the log-odds, about, that makes the mean surprise conservative; None if there is none."""
+    shift = 0.0
+    account = Account()
+    for _ in range(TRIES):
+        played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
+        account = account_of(played)
+        trial.tell(f"log-odds {shift:+.2f}: {account}")
+        if account.conservative:
+            return shift, account
+        # How much more would do if the same had run; what runs changes with it, so it is played again.
+        further = np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
+        enough = [step for step in further if sum(shifted_surprise(played, trial.gamma, step)) <= -abs(account.surprise) * 0.1]
+        if not enough:
+            break
+        shift = round(shift + float(enough[0]), 2)
+    return None, account
+
+
+def coarser(resolution: float, shift: float) -> float:
+    """What is noise before the shift is as much noise after it."""
+    return min(resolution * float(np.exp(shift)), MOST_RESOLUTION)
+
+
+def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
+    """Some action tried out in each of fresh episodes, and the least risky ever after."""
+    explore = 2.0 / max(trial.stage.limit, 2)
+    explore = max(explore, 0.02)
+    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
+    tried = [episode for episode in trial.stage.play(behaviours, Shielding(model, resolution)) if episode.tried is not None]
+    foretold = np.array([episode.tried[1] for episode in tried])
+    # An incident beyond the look-ahead counts for less, as it does in a risk.
+    happened = np.array([trial.gamma ** (episode.steps - 1 - episode.tried[0]) * episode.incident for episode in tried])
+    return tuple(reliability_of(foretold, happened))
+
+
+def calibrate(trial: Trial, model: _native.RiskModel, card: Card) -> tuple[_native.RiskModel, Card]:
+    """Calibrates a model; the card says whether its risks held on fresh episodes."""
+    resolution = resolution_of(trial, model)
+    shift, _ = shift_of(trial, model, resolution)
+    # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    used = shift or 0.0
+    resolution, model = coarser(resolution, used), model.shifted(used)
+    fresh = trial.seed + trial.episodes
+    shielded = account_of(under_budgets(trial, model, resolution, fresh, trial.episodes))
+    trial.tell(f"on fresh episodes: {shielded}")
+    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=tuple(trial.budgets), shielded=shielded)
+    return model, card
