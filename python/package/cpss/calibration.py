@@ -25,6 +25,8 @@ RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
 MOST_RESOLUTION = 0.2
 #: The most that log-odds are shifted by.
 MOST_SHIFT = 4.0
+#: With a greater one than this a risk is calibrated, but worth another round.
+LITTLE_SHIFT = 0.5
 #: How many shifts are tried.
 TRIES = 6
 #: How many shares of the budget left one decision may spend: risk comes in bursts.
@@ -66,26 +68,31 @@ def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, fir
 
 
 def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
-    """The smallest avoidable risk that it pays to act on; acting on less is acting on noise, and does harm."""
-    best, fewest = RESOLUTIONS[0], np.inf
+    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm. Of those that are about
+    as good as the best, the greatest."""
     episodes = max(trial.episodes // 2, 50)
+    found: list[float] = []
+    noise = 0.0
     for threshold in RESOLUTIONS:
         behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
         account = account_of(trial.stage.play(behaviours, Shielding(model)))
         trial.tell(f"threshold {threshold:g}: {account}")
-        if account.incidents >= fewest:
+        found.append(account.incidents)
+        best = min(found)
+        noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+        if best == 0.0 or account.incidents > best + 2.0 * noise:
             break
-        best, fewest = threshold, account.incidents
-    return best
+    return next(threshold for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
 
 
-def shifted_surprise(played: list[Played], gamma: float, by: float) -> tuple[float, float]:
+def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: float) -> tuple[float, float]:
     """The mean surprise of episodes if all log-odds had been greater by so much and the same had run, and half of its 95 %
-    interval."""
+    interval. What lies below the resolution is not charged, and shows up here."""
     surprises = []
     for episode in played:
         least, risk = (raise_by(np.array(part), by) for part in (episode.least, episode.risk))
-        surprises.append(episode.incident + gamma * least[1:].sum() - risk.sum())
+        charged = np.where(risk - least < resolution, 0.0, risk - least)
+        surprises.append(episode.incident + gamma * least[1:].sum() - (least + charged).sum())
     found = np.array(surprises)
     return float(found.mean()), 1.96 * float(np.sqrt(max(found.var(), 1.0 / len(found)) / len(found)))
 
@@ -108,7 +115,7 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple
             return shift, account
         # How much more would do if the same had run; what runs changes with it, so it is played again.
         further = np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
-        enough = [step for step in further if sum(shifted_surprise(played, trial.gamma, step)) <= -abs(account.surprise) * 0.1]
+        enough = [step for step in further if sum(shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) <= 0.0]
         if not enough:
             break
         shift = round(shift + float(enough[0]), 2)
@@ -132,8 +139,14 @@ def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first
     return tuple(reliability_of(foretold, happened))
 
 
-def calibrate(trial: Trial, model: _native.RiskModel, card: Card) -> tuple[_native.RiskModel, Card]:
-    """Calibrates a model; the card says whether its risks held on fresh episodes."""
+def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool) -> tuple[_native.RiskModel, Card]:
+    """Calibrates a model; the card says whether its risks held on fresh episodes. Unless this is the last chance, a first
+    look at fewer episodes may settle that they do not."""
+    if not is_last:
+        few = dataclasses.replace(trial, episodes=max(trial.episodes // 4, 50))
+        shift, _ = shift_of(few, model, resolution_of(few, model))
+        if shift is None or shift > LITTLE_SHIFT:
+            return model, card
     resolution = resolution_of(trial, model)
     shift, _ = shift_of(trial, model, resolution)
     # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.

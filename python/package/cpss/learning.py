@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.calibration import Trial, calibrate, reliability
+from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, reliability
 from cpss.card import Card, account_of, with_notes
 from cpss.checkpoint import Checkpoint
 from cpss.envs import whole
@@ -121,7 +121,7 @@ class Run:
     ) -> None:
         self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
         self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
-        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": 2, "as_safe": 0.002}
+        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": 2, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002}
         self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
         self.round = 0
         self.lengths: list[float] = []
@@ -202,9 +202,9 @@ class Run:
         seen, incidents = self.learner.counts()
         card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.limit, steps=seen, seed=self.seed, rounds=self.round)
         trial = self._trial()
-        model, card = calibrate(trial, self.learner.model(), card)
+        model, card = calibrate(trial, self.learner.model(), card, last)
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
-        if not (card.calibrated and card.shift <= 0.5) and not last:
+        if not (card.calibrated and card.shift <= LITTLE_SHIFT) and not last:
             return None
         fresh = trial.seed + 2 * trial.episodes
         alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))

@@ -17,6 +17,7 @@ WHOSE = {
     "observed": '`observed`, or the environment\'s `info["cost"]`',
     "scale": '`observed`, or the environment\'s `info["cost"]`',
     "ran": "environment",
+    "incident": "`incident`",
 }
 #: What it leads to.
 MEANING = {
@@ -26,6 +27,7 @@ MEANING = {
     "observed": "the worst, 1, is charged then",
     "scale": "it is charged as it is, but costs are from 0, no risk, to 1, the worst there is",
     "ran": "a wrapper in it makes another action of the one that was judged: put it around the shield; the worst, 1, is charged then",
+    "incident": "it is taken for an incident then",
 }
 
 ONCE = 'This is said once; `info["shield"]["reason"]` has it of every step.'
