@@ -1,8 +1,8 @@
 """Do a risk's numbers agree with what happens?
 
 :func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
-risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is, with confidence,
-not above 0 on average under shields with budgets. Picking the least risky of several actions favours underestimated ones,
+risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
+average under shields with budgets, and the promise of the least budget holds with confidence. Picking the least risky of several actions favours underestimated ones,
 so this comes after the choice. What the card says is measured once more on fresh episodes; if it does not hold there,
 nothing is promised.
 """
@@ -104,22 +104,27 @@ def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
 
 
 def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
-    """The least shift of the log-odds, about, that makes the mean surprise conservative; None if there is none."""
-    shift = 0.0
-    account = Account()
+    """The shift of the log-odds that makes the surprise about 0 and not above, and the least promise hold; None if there is
+    none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
+    shift, held = 0.0, (None, Account())
     for _ in range(TRIES):
         played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
         account = account_of(played)
         trial.tell(f"log-odds {shift:+.2f}: {account}")
-        if account.conservative:
-            return shift, account
-        # How much more would do if the same had run; what runs changes with it, so it is played again.
-        further = np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
-        enough = [step for step in further if sum(shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) <= 0.0]
-        if not enough:
+        holds = account.surprise <= 0.0 and account.keeps(min(trial.budgets))
+        if holds:
+            held = shift, account
+            if shift != 0.0 or account.surprise >= -max(trial.budgets):
+                break
+        # How much would do if the same had run; what runs changes with it, so it is played again.
+        room = min(trial.budgets) - account.chosen_least
+        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
+        found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
+        enough = next((step for step, mean, half in found if mean + (half if holds else 0.0) <= 0.0 and mean + half <= room), None)
+        if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
-        shift = round(shift + float(enough[0]), 2)
-    return None, account
+        shift = round(shift + float(enough), 2)
+    return held
 
 
 def coarser(resolution: float, shift: float) -> float:
@@ -144,8 +149,8 @@ def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool)
     look at fewer episodes may settle that they do not."""
     if not is_last:
         few = dataclasses.replace(trial, episodes=max(trial.episodes // 4, 50))
-        shift, _ = shift_of(few, model, resolution_of(few, model))
-        if shift is None or shift > LITTLE_SHIFT:
+        shift, account = shift_of(few, model, resolution_of(few, model))
+        if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets):
             return model, card
     resolution = resolution_of(trial, model)
     shift, _ = shift_of(trial, model, resolution)

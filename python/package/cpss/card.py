@@ -33,11 +33,13 @@ class Account:
     arriving: float = np.nan
     surprise: float = np.nan
     surprise_ci95: tuple[float, float] = (np.nan, np.nan)
+    #: What was chosen under the least budget.
+    chosen_least: float = np.nan
 
-    @property
-    def conservative(self) -> bool:
-        """Whether risks were, with confidence, not underestimated."""
-        return self.episodes > 0 and self.surprise_ci95[1] <= 0.0
+    def keeps(self, budget: float) -> bool:
+        """Whether, with confidence, incidents are at most ``start + arriving + budget``: the surprise, and what was chosen
+        under that budget, fit into it."""
+        return self.episodes > 0 and self.surprise_ci95[1] + self.chosen_least <= budget
 
     def __str__(self) -> str:
         text = f"{self.episodes} episodes: incidents {self.incidents:.4f}, return {self.return_mean:.2f}, interventions {100 * self.interventions:.1f} %"
@@ -63,12 +65,15 @@ def account_of(played: list) -> Account:
     if not played or any(episode.account is None for episode in played):
         return Account(**plain)
     start, chosen, surprise, arriving = np.array([episode.account[1:5] for episode in played]).T
+    least = min(episode.shield for episode in played)
+    chosen_least = float(np.mean([episode.account[2] for episode in played if episode.shield == least]))
     # Without a single incident the sample knows nothing of their spread: as if there had been one.
     half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
     mean = float(surprise.mean())
     return Account(
-        **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()), surprise=mean, surprise_ci95=(mean - half, mean + half)
-    )
+        **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()),
+        surprise=mean, surprise_ci95=(mean - half, mean + half), chosen_least=chosen_least,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,13 @@ class Card:
 
     @property
     def calibrated(self) -> bool:
-        """Whether risks were, with confidence, not too low on average on fresh shielded episodes. Only then a budget
-        promises anything."""
-        return self.source == "environment" and len(self.budgets) > 0 and self.shielded.conservative
+        """Whether the promise of the least of ``budgets`` held, with confidence, on fresh shielded episodes: incidents were at
+        most what could not be avoided, plus the budget. Only then a budget promises anything."""
+        return self.source == "environment" and len(self.budgets) > 0 and self.shielded.keeps(min(self.budgets))
+
+    def promises(self, budget: float) -> bool:
+        """Whether anything is promised with this budget: not with one below those that it was calibrated under."""
+        return self.calibrated and budget >= min(self.budgets)
 
     def __str__(self) -> str:
         look = "to the end" if self.gamma == 1.0 else f"{1 / (1 - self.gamma):.0f} decisions"

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from cpss.calibration import shield_settings_of
@@ -20,12 +19,12 @@ from cpss.risk import Risk
 class Learned:
     """A risk, asked about one environment."""
 
-    def __init__(self, env: gym.Env, risk: Risk, incident: Callable | None) -> None:
+    def __init__(self, env: Any, risk: Risk, incident: Callable | None, budget: float) -> None:
         for name in ("observation_space", "action_space"):
             here, there = getattr(env, name), getattr(risk, name)
             if here != there:
                 raise ValueError(f"`risk` was learned with the {name.replace('_', ' ')} {there}, but the environment has {here}")
-        self.risk, self.terms = risk, risk.terms
+        self.risk, self.terms = risk, risk.terms(budget)
         self._incident = incident or risk.incident
         if self._incident is not None and not callable(self._incident):
             raise ValueError(f"`incident` is {incident!r}, but has to be a function of (observation, reward, terminated, truncated, info)")
@@ -53,17 +52,20 @@ def settings_of(risk: Risk) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in ("budget", "mode")}
 
 
-def trust(risk: Risk, uncalibrated: str) -> None:
-    """Says loudly, or refuses, if a risk is not calibrated.
+def trust(risk: Risk, budget: float, uncalibrated: str) -> None:
+    """Says loudly, or refuses, if a risk is not calibrated, or not for this budget.
 
     Raises:
         ValueError: if that was asked for.
     """
     if uncalibrated not in ("warn", "raise"):
         raise ValueError(f"`uncalibrated` is {uncalibrated!r}, but has to be 'warn' or 'raise'")
-    if risk.card.calibrated:
+    if risk.card.promises(budget):
         return
-    text = f"this risk is NOT CALIBRATED, so the shield promises nothing.\n{risk.card}\nLearn it from more steps, or with a longer look_ahead; and look at whether `incident` says what you mean."
+    if risk.card.calibrated:
+        text = f"this risk is calibrated for budgets from {min(risk.card.budgets):g}, so with {budget:g} the shield promises nothing: learn it with budgets=({budget:g}, ...)"
+    else:
+        text = f"this risk is NOT CALIBRATED, so the shield promises nothing.\n{risk.card}\nLearn it from more steps; and look at whether `incident` says what you mean."
     if uncalibrated == "raise":
         raise ValueError(text)
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
+    warnings.warn(text, RuntimeWarning, stacklevel=3)

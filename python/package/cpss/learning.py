@@ -33,10 +33,12 @@ from cpss.risk import Risk
 LOOK_AHEAD = 100
 #: How proposals and thresholds are drawn while data are collected.
 RANDOM = (0.0, 0.0, 0.03, 0.1, 0.3, 1.0)
-THRESHOLDS = (0.003, 0.01, 0.03, 0.1, np.inf)
+THRESHOLDS = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
 EXPLORE = (0.0, 0.01, 0.05)
 #: Decisions in a batch, and how many decisions there are for every update.
 BATCH, DECISIONS_PER_UPDATE = 256, 24
+#: Critics that learn, of which the larger risk counts.
+CRITICS = 2
 #: In how many parts a round is learned: before each, every decision is looked at anew.
 PHASES = 2
 #: Seeds of episodes: learning from 0, calibration and confirmation from here.
@@ -75,7 +77,7 @@ def learn_risk(
         steps: Transitions to learn from, at most; it stops early once it is calibrated.
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
-            avoided.
+            avoided. Nothing is promised below the least of them.
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
@@ -100,7 +102,7 @@ def learn_risk(
         raise ValueError(f"`look_ahead` is {look_ahead}, but has to be at least 1 decision")
     steps, seed = whole("steps", steps, 1000), whole("seed", seed, 0)
     rounds = min(max(steps // 50_000, 4), 12) if rounds is None else whole("rounds", rounds, 1)
-    budgets = tuple(float(budget) for budget in ([budgets] if isinstance(budgets, (int, float)) else budgets))
+    budgets = tuple(sorted(float(budget) for budget in ([budgets] if isinstance(budgets, (int, float)) else budgets)))
     if not budgets or not all(0.0 < budget < 1.0 for budget in budgets):
         raise ValueError(f"`budgets` is {budgets}, but has to be probabilities above 0 and below 1")
     if not callable(incident):
@@ -121,7 +123,7 @@ class Run:
     ) -> None:
         self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
         self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
-        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": 2, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002}
+        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002, "learning_rate_final": 2e-5}
         self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
         self.round = 0
         self.lengths: list[float] = []
@@ -204,7 +206,9 @@ class Run:
         trial = self._trial()
         model, card = calibrate(trial, self.learner.model(), card, last)
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
-        if not (card.calibrated and card.shift <= LITTLE_SHIFT) and not last:
+        # Risks that are much too high keep every promise, and say nothing.
+        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets)
+        if not good and not last:
             return None
         fresh = trial.seed + 2 * trial.episodes
         alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))

@@ -37,11 +37,15 @@ class Observations:
                 f"an observation has {self.count} numbers, but may have at most {MOST_NUMBERS}: let the risk be learned from fewer (gym.wrappers.TransformObservation)"
             )
         self._plain = isinstance(space, spaces.Box)
+        # What `flatten` would make of each observation of a list, made once.
+        self._choices = np.eye(self.count, dtype=np.float32) if isinstance(space, spaces.Discrete) else None
 
     def row(self, observation: Any) -> np.ndarray:
         """One observation as a row of numbers."""
         if self._plain:
             row = np.asarray(observation, np.float32).reshape(-1)
+        elif self._choices is not None:
+            return self._choices[as_index(observation, self.space)]
         else:
             row = spaces.flatten(self.space, observation).astype(np.float32)
         if row.shape != (self.count,):
@@ -142,7 +146,7 @@ def space_to_json(space: spaces.Space) -> dict[str, Any]:
     if isinstance(space, spaces.Discrete):
         return {"kind": kind, "n": int(space.n), "start": int(space.start)}
     if isinstance(space, spaces.MultiBinary):
-        return {"kind": kind, "shape": list(space.shape)}
+        return {"kind": kind, "n": space.n if isinstance(space.n, int) else [int(size) for size in space.shape]}
     if isinstance(space, spaces.MultiDiscrete):
         return {"kind": kind, "nvec": space.nvec.tolist(), "start": np.asarray(space.start).tolist()}
     if isinstance(space, spaces.Dict):
@@ -166,7 +170,7 @@ def space_from_json(found: dict[str, Any]) -> spaces.Space:
     if kind == "Discrete":
         return spaces.Discrete(found["n"], start=found["start"])
     if kind == "MultiBinary":
-        return spaces.MultiBinary(found["shape"])
+        return spaces.MultiBinary(found["n"])
     if kind == "MultiDiscrete":
         return spaces.MultiDiscrete(np.array(found["nvec"]), start=np.array(found["start"]))
     if kind == "Dict":

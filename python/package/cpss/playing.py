@@ -64,6 +64,8 @@ class Played:
     risk: list = field(default_factory=list)
     #: Of a shield: promise, start, chosen, surprise, arriving, evidence.
     account: Any = None
+    #: Which of the shields judged.
+    shield: int = 0
     #: Of an action that was tried out with the least risky ever after: the risk foretold, and at which decision.
     tried: tuple[int, float] | None = None
 
@@ -181,7 +183,7 @@ class Episode:
     def __init__(self, stage: Stage, slot: int, place: int, behaviour: Behaviour, by: Shielding | None) -> None:
         self.slot, self.place, self.behaviour = slot, place, behaviour
         self.random = np.random.Generator(np.random.PCG64(behaviour.seed))
-        self.env, self.played = stage.envs[slot], Played()
+        self.env, self.played = stage.envs[slot], Played(shield=behaviour.shield or 0)
         self.observation, _ = self.env.reset(seed=int(behaviour.seed) % 2**31)
         self.row = stage.observations.row(self.observation)
         self.proposal: Any = 0

@@ -7,12 +7,11 @@ ever after. :func:`cpss.learn_risk` learns one from an environment, :func:`cpss.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import json
 
 import numpy as np
 
@@ -39,10 +38,9 @@ class Risk:
         """The compiled half."""
         return self._model
 
-    @property
-    def terms(self) -> _native.RiskTerms:
-        """What an account of its risks goes by."""
-        return _native.RiskTerms(self.card.gamma, self.card.resolution, self.card.calibrated)
+    def terms(self, budget: float) -> _native.RiskTerms:
+        """What an account of its risks goes by, under a shield with this budget."""
+        return _native.RiskTerms(self.card.gamma, self.card.resolution, self.card.promises(budget))
 
     def predict(self, observation: Any, actions: Any = None) -> np.ndarray:
         """The risk of every action in one observation, in the order of the action space; all combinations of a

@@ -195,8 +195,10 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         if isinstance(risk, Risk) and cost == "driving":
             if observed is not None:
                 raise ValueError("with a learned `risk` what was judged is charged, so nobody asks what `observed` says: leave one of them out")
-            self._learned = Learned(env, risk, incident)
-            trust(risk, uncalibrated)
+            if budget is None:
+                raise ValueError("`budget` is missing: how likely may an incident be, beyond what cannot be avoided? 0.02 is one in 50 episodes")
+            self._learned = Learned(env, risk, incident, number_of(budget))
+            trust(risk, number_of(budget), uncalibrated)
             settings = {**settings_of(risk), "fallback": "min-risk" if preferences is None else "best-admissible", **settings}
         elif incident is not None:
             raise ValueError("`incident` goes with a learned `risk` (cpss.learn_risk), and there is none")
