@@ -13,6 +13,7 @@ use cpss_learn::critic::Shape;
 use cpss_learn::critic::ensemble::{Ensemble, EnsembleLearner, Room, Scale};
 use cpss_learn::critic::experience::{Experience, Next};
 use cpss_learn::critic::learner::{CriticSpec, LearnerState};
+use cpss_learn::critic::untried::learn_untried;
 use cpss_learn::generator::Generator;
 use cpss_shield::{RiskRules, RiskSpec};
 use numpy::{
@@ -177,6 +178,15 @@ impl RiskLearner {
             py.check_signals()?;
         }
         Ok(loss)
+    }
+
+    /// Learns which actions of this log nobody has tried: their risk is taken as 1 from now on.
+    fn learn_untried(&mut self, py: Python<'_>, updates: u64, seed: u64) -> PyResult<()> {
+        let shape = self.learner.critics()[0].shape().clone();
+        let experience = &self.experience;
+        let untried = py.detach(|| learn_untried(experience, &shape, updates, seed));
+        self.learner.set_untried(untried.map_err(value_error)?);
+        Ok(())
     }
 
     /// What has been learned so far.

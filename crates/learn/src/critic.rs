@@ -28,6 +28,7 @@ pub mod experience;
 pub mod file;
 pub mod learner;
 pub mod pass;
+pub mod untried;
 
 use serde::{Deserialize, Serialize};
 
@@ -295,6 +296,17 @@ impl Critic {
         for (risk, logit) in risks.iter_mut().zip(input.iter()) {
             *risk = self.risk(*logit);
         }
+    }
+
+    /// The same critic with all log-odds measured from `at` and multiplied by `by`.
+    pub fn sharpened(&self, at: f32, by: f32) -> Critic {
+        let mut critic = self.clone();
+        if let Some(last) = self.layers.head.last() {
+            let parameters = &mut critic.parameters;
+            parameters[last.weights()].iter_mut().for_each(|weight| *weight *= by);
+            parameters[last.bias()].iter_mut().for_each(|bias| *bias = by * (*bias - at));
+        }
+        critic
     }
 
     /// The risk of an action, from its logit.

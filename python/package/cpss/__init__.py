@@ -24,6 +24,7 @@ from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
 from cpss.shield import ShieldWrapper, shield_settings
+from cpss.shield_vector import ShieldVectorWrapper
 from cpss.sweep import sweep
 from cpss.vector import DrivingVectorEnv, make_vec
 
@@ -32,6 +33,7 @@ __all__ = [
     "DrivingVectorEnv",
     "Policy",
     "Risk",
+    "ShieldVectorWrapper",
     "ShieldWrapper",
     "__version__",
     "from_sb3",

@@ -253,6 +253,7 @@ pub struct EnsembleLearner {
     learners: Vec<CriticLearner>,
     point: usize,
     points: Generator,
+    untried: Option<Critic>,
 }
 
 /// Points that are compared in the next scene.
@@ -277,12 +278,19 @@ impl EnsembleLearner {
             learners: streams.map(learner).collect::<Result<_, _>>()?,
             point,
             points: Generator::from_state(seed ^ 0x0b01_4175),
+            untried: None,
         })
     }
 
-    /// The critics as learned so far.
+    /// The critics as learned so far, and last the one that knows what was never tried, if there is one.
     pub fn critics(&self) -> Vec<Critic> {
-        self.learners.iter().map(|learner| learner.learned().clone()).collect()
+        let learned = self.learners.iter().map(|learner| learner.learned().clone());
+        learned.chain(self.untried.clone()).collect()
+    }
+
+    /// From now on actions that this critic calls risky, because nobody has tried them, are.
+    pub fn set_untried(&mut self, untried: Critic) {
+        self.untried = Some(untried);
     }
 
     /// The learners, to be saved.
@@ -320,7 +328,8 @@ impl EnsembleLearner {
             // Each in turn comes first, and asks the one that then is second.
             let (first, others) = self.learners.split_at_mut(1);
             let other = others.first().map(CriticLearner::learned);
-            let beside = Beside { other, points: &points };
+            let others: Vec<&Critic> = other.into_iter().chain(&self.untried).collect();
+            let beside = Beside { others: &others, points: &points };
             loss += first[0].update_beside(experience, share, beside)?;
             self.learners.rotate_left(1);
         }

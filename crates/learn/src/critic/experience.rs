@@ -241,6 +241,13 @@ impl Experience {
         batch.push(fixed.iter().map(unpack), items.iter().map(unpack), self.item);
     }
 
+    /// The fixed part of a scene.
+    pub(crate) fn numbers(&self, scene: usize, into: &mut Vec<f32>) {
+        let numbers = &self.fixed_numbers[scene * self.fixed..(scene + 1) * self.fixed];
+        into.clear();
+        into.extend(numbers.iter().map(unpack));
+    }
+
     /// Adds a scene as it was, and once more with each of some points in place of the action that ran.
     pub(crate) fn gather_all(&self, scene: usize, points: &[f32], batch: &mut Batch) {
         self.gather(scene, batch);

@@ -87,7 +87,7 @@ struct Part {
     least: Vec<f32>,
     pass: Pass,
     target_pass: Pass,
-    other_pass: Pass,
+    other_passes: Vec<Pass>,
     by_logit: Vec<f32>,
     gradients: Vec<f32>,
     loss: f64,
@@ -96,8 +96,8 @@ struct Part {
 /// Who else has a say in what the next scene risks, and which points are compared there if actions are points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
-    /// Another critic: of the two risks of an action the larger counts, as the least of noisy ones is too small.
-    pub other: Option<&'a Critic>,
+    /// Other critics: of all risks of an action the largest counts, as the least of noisy ones is too small.
+    pub others: &'a [&'a Critic],
     /// Points, one after the other; empty unless actions are points.
     pub points: &'a [f32],
 }
@@ -306,7 +306,7 @@ impl Part {
                 }
             }
         }
-        self.look_ahead(target, beside.other);
+        self.look_ahead(target, beside.others);
         self.pass.forward(critic, &self.batch);
         self.by_logit.clear();
         self.loss = 0.0;
@@ -323,21 +323,22 @@ impl Part {
     }
 
     /// Multiplies each target by the least risk in the scene that the target critic is asked about.
-    fn look_ahead(&mut self, target: &Critic, other: Option<&Critic>) {
+    fn look_ahead(&mut self, target: &Critic, others: &[&Critic]) {
         if self.next.is_empty() {
             return;
         }
         self.target_pass.forward(target, &self.next);
-        if let Some(other) = other {
-            self.other_pass.forward(other, &self.next);
+        self.other_passes.resize(others.len(), Pass::default());
+        for (pass, other) in self.other_passes.iter_mut().zip(others) {
+            pass.forward(other, &self.next);
         }
         self.least.clear();
         self.least.resize(self.targets.len(), f32::INFINITY);
         for (scene, &owner) in self.owners.iter().enumerate() {
             for action in 0..target.shape().actions {
                 let mut logit = self.target_pass.logit(scene, action);
-                if other.is_some() {
-                    logit = logit.max(self.other_pass.logit(scene, action));
+                for pass in &self.other_passes {
+                    logit = logit.max(pass.logit(scene, action));
                 }
                 self.least[owner] = self.least[owner].min(logit);
             }
