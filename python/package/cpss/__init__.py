@@ -20,6 +20,7 @@ Where to read on: ``python/README.md`` in the repository.
 
 from cpss._native import __version__
 from cpss.envs import DrivingEnv, make, policy_config, register_environments, task_ids
+from cpss.fitting import fit_risk
 from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
@@ -36,6 +37,7 @@ __all__ = [
     "ShieldVectorWrapper",
     "ShieldWrapper",
     "__version__",
+    "fit_risk",
     "from_sb3",
     "learn_risk",
     "load_policy",

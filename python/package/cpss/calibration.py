@@ -148,11 +148,13 @@ def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool)
     """Calibrates a model; the card says whether its risks held on fresh episodes. Unless this is the last chance, a first
     look at fewer episodes may settle that they do not."""
     if not is_last:
-        few = dataclasses.replace(trial, episodes=max(trial.episodes // 4, 50))
-        shift, account = shift_of(few, model, resolution_of(few, model))
+        few = dataclasses.replace(trial, episodes=max(trial.episodes // 3, 50))
+        resolution = resolution_of(few, model)
+        shift, account = shift_of(few, model, resolution)
         if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets):
             return model, card
-    resolution = resolution_of(trial, model)
+    else:
+        resolution = resolution_of(trial, model)
     shift, _ = shift_of(trial, model, resolution)
     # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
     used = shift or 0.0

@@ -81,8 +81,8 @@ def learn_risk(
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
-        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about ``steps``
-            transitions, and 200 to 4,000.
+        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about half of
+            ``steps``, and 200 to 2,000.
         max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000).
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
         progress: True to be told on stderr how it goes, or a function of a text.
@@ -220,7 +220,7 @@ class Run:
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or int(min(max(self.steps / max(length, 1.0), 200), 4000))
+        episodes = self._asked or int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
 
 
