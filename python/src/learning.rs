@@ -319,6 +319,26 @@ impl RiskModel {
         Ok(PyArray1::from_vec(py, risks))
     }
 
+    /// The proposal, the least risky point, and the one nearest to the proposal whose risk is at most `threshold` above
+    /// that; with their risks.
+    fn project<'py>(
+        &self,
+        py: Python<'py>,
+        row: PyReadonlyArray1<'_, f32>,
+        proposal: PyReadonlyArray1<'_, f32>,
+        threshold: f64,
+    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>)> {
+        let point = self.ensemble.point();
+        if row.len() != self.ensemble.numbers() || proposal.len() != point || point == 0 {
+            return Err(value_error("an observation or a proposal of another length"));
+        }
+        let proposal = proposal.as_slice()?;
+        let found = self.ensemble.project(row.as_slice()?, proposal, threshold);
+        let points = [proposal, &found.safest, &found.nearest].concat();
+        let points = PyArray1::from_vec(py, points).reshape([3, point])?;
+        Ok((points, PyArray1::from_slice(py, &found.risks)))
+    }
+
     #[getter]
     fn numbers(&self) -> usize {
         self.ensemble.numbers()

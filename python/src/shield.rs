@@ -127,6 +127,11 @@ impl Shield {
         certificate(py, &self.inner)
     }
 
+    /// The threshold of a decision now, in surroundings of this density.
+    fn threshold(&self, density: f64) -> PyResult<f64> {
+        self.inner.threshold(density).map_err(value_error)
+    }
+
     /// The budget left.
     #[getter]
     fn remaining(&self) -> f64 {

@@ -139,6 +139,11 @@ impl Shields {
         Ok(episode.promised())
     }
 
+    /// The threshold of an environment's next decision.
+    fn threshold(&mut self, place: usize) -> PyResult<f64> {
+        self.at(place)?.threshold(0.0).map_err(value_error)
+    }
+
     /// Opens a fresh ledger and account.
     fn reset(&mut self, place: usize) -> PyResult<()> {
         self.at(place)?.reset();

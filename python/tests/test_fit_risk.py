@@ -71,20 +71,27 @@ def test_every_form_of_a_log_says_the_same():
 
 
 def test_a_minari_data_set_is_read(tmp_path, monkeypatch):
-    minari = pytest.importorskip("minari")
+    import minari
+    from minari.data_collector import EpisodeBuffer
+
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    env = minari.DataCollector(gym.make("CartPole-v1"))
+    env, buffers = gym.make("CartPole-v1"), []
+    draw = np.random.default_rng(0)
     for seed in range(40):
-        env.reset(seed=seed)
-        over = False
+        seen, actions, rewards, over = [env.reset(seed=seed)[0]], [], [], False
         while not over:
-            *_, terminated, truncated, _ = env.step(env.action_space.sample())
+            actions.append(int(draw.integers(2)))
+            observation, reward, terminated, truncated, _ = env.step(actions[-1])
+            seen.append(observation)
+            rewards.append(float(reward))
             over = terminated or truncated
-    data = env.create_dataset("cartpole/random-v0")
+        ends = [False] * (len(actions) - 1)
+        buffers.append(EpisodeBuffer(seed, seed, None, np.array(seen), np.array(actions), rewards, [*ends, terminated], [*ends, truncated], {}))
+    data = minari.create_dataset_from_buffers("cartpole/random-v0", buffers, env=env)
     risk = cpss.fit_risk(data, lambda observation, reward, terminated, *_: terminated, updates=1200)
     left, right = risk.predict([0.0, 0.0, 0.15, 1.0])
     assert right < left, "falling to the right"
-    assert risk.observation_space == gym.make("CartPole-v1").observation_space
+    assert risk.observation_space == env.observation_space and risk.card.steps == sum(len(part.actions) for part in buffers)
     with pytest.raises(ValueError, match="`incident` is missing"):
         cpss.fit_risk(data)
 

@@ -28,6 +28,7 @@ pub mod experience;
 pub mod file;
 pub mod learner;
 pub mod pass;
+pub mod project;
 pub mod untried;
 
 use serde::{Deserialize, Serialize};

@@ -140,6 +140,13 @@ class Box:
         rows[-1] = self.last_resort
         return rows
 
+    def beside(self, proposal: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """The candidates of a learned risk, which finds them itself, in place of samples."""
+        rows = self.candidates(proposal)
+        low, high, _ = self.box
+        rows[1 : len(found)] = found[1:].clip(low, high)
+        return rows
+
     def points(self, candidates: np.ndarray) -> np.ndarray:
         return candidates.astype(self.space.dtype).reshape(self.count, *self.space.shape)
 

@@ -56,7 +56,9 @@ def shielding(trial: Trial, model: _native.RiskModel, resolution: float) -> Shie
     """A model with a shield for every budget and copy of the environment."""
     terms = _native.RiskTerms(trial.gamma, resolution, False)
     copies, horizon = len(trial.stage.envs), trial.stage.limit
-    shields = [_native.Shields(shield_settings_of(budget, horizon), terms, copies) for budget in trial.budgets]
+    # Of points the nearest admissible one stands in, as under the wrapper.
+    fallback = "best-admissible" if trial.stage.actions.point else "min-risk"
+    shields = [_native.Shields({**shield_settings_of(budget, horizon), "fallback": fallback}, terms, copies) for budget in trial.budgets]
     return Shielding(model, resolution, shields)
 
 

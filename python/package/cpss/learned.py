@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from cpss.calibration import shield_settings_of
+from cpss.numbers import ActionPoints
+from cpss.playing import effective
 from cpss.risk import Risk
 
 
@@ -34,6 +36,17 @@ class Learned:
         risks = self.risk.predict(observation, points)
         costs, unavoidable = self.terms.costs(risks)
         return costs, risks, unavoidable
+
+    def near(self, observation: Any, proposal: np.ndarray, threshold: float) -> np.ndarray:
+        """Points to compare a proposal with, one per row, in the units of the action: the proposal, the least risky point,
+        and the nearest that the threshold admits."""
+        actions = self.risk._actions
+        assert isinstance(actions, ActionPoints)
+        row = self.risk._observations.row(observation)
+        points, _ = self.risk.model.project(row, actions.read(proposal), effective(threshold, self.risk.card.resolution))
+        found = np.stack([actions.write(point).ravel() for point in points]).astype(np.float64)
+        found[0] = proposal
+        return found
 
     @property
     def knows_incidents(self) -> bool:

@@ -198,7 +198,7 @@ class Run:
     def _calibrated(self) -> Risk | None:
         """The risk as it is now, if it is calibrated or there is no further round."""
         last = self.round == self.rounds
-        if self.round < min(3, self.rounds) and not last:
+        if self.round < max(3, 2 * self.rounds // 3) and not last:
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()

@@ -25,8 +25,6 @@ GOES_ON, OVER, INCIDENT, UNKNOWN = 0, 1, 2, 3
 
 #: Copies of the environment that are stepped side by side.
 COPIES = 32
-#: Points that a critic compares where actions are points: drawn anew on every decision, beside the proposal.
-POINTS = 16
 #: After so many steps nobody looks further, where the environment has no limit of its own.
 LONGEST = 1000
 
@@ -188,6 +186,7 @@ class Episode:
         self.row = stage.observations.row(self.observation)
         self.proposal: Any = 0
         self._executed: Any = 0
+        self._own: Any = None
         if by is not None and behaviour.shield is not None:
             by.shields[behaviour.shield].reset(slot)
 
@@ -219,15 +218,36 @@ class Episode:
         self.run(action, risks)
 
     def judge_points(self, actions: ActionPoints, by: Shielding) -> None:
-        """The same for points: the proposal is compared with others."""
-        points = np.vstack([self.proposal[None], self.random.uniform(-1.0, 1.0, (POINTS, actions.point)).astype(np.float32)])
-        risks = by.model.risks_at(self.row, points)
+        """The same for points: the proposal is compared with the least risky point, and with the nearest admissible one."""
+        behaviour = self.behaviour
+        shields = None if behaviour.shield is None else by.shields[behaviour.shield]
+        threshold = behaviour.threshold if shields is None else shields.threshold(self.slot)
+        points, risks = by.model.project(self.row, self.proposal, effective(threshold, by.resolution))
         self.proposal = 0
-        self.judge(risks, float(risks.min()), by)
-        if self.behaviour.shield is not None:
-            executed, *_ = by.shields[self.behaviour.shield].decide(np.array([self.slot]), np.array([0]), risks[None])
+        self.judge_found(points, risks, by)
+        if shields is not None:
+            executed, *_ = shields.decide(np.array([self.slot]), np.array([0]), risks[None], -((points - points[0]) ** 2).sum(axis=1, dtype=np.float64)[None])
             self.run(int(executed[0]), risks)
-        self._executed = points[self._executed]
+        self._executed = points[self._executed] if self._own is None else self._own
+
+    def judge_found(self, points: np.ndarray, risks: np.ndarray, by: Shielding) -> None:
+        """Lets the proposal run, or the nearest admissible point, or any point at all."""
+        behaviour, played, self._own = self.behaviour, self.played, None
+        least = float(risks.min())
+        played.least.append(least)
+        if behaviour.shield is not None:
+            return
+        tried = played.tried is not None and behaviour.then_safest
+        admissible = risks[0] - least <= effective(behaviour.threshold, by.resolution)
+        action = 1 if tried else 0 if admissible else 2
+        if not tried and behaviour.explore > 0.0 and self.random.random() < behaviour.explore:
+            self._own = self.random.uniform(-1.0, 1.0, points.shape[1]).astype(np.float32)
+            risk = float(by.model.risks_at(self.row, self._own[None])[0])
+            played.tried = (played.steps, risk)
+            played.risk.append(risk)
+            played.refused += 1
+            return
+        self.run(action, risks)
 
     def run(self, action: int, risks: np.ndarray) -> None:
         """This runs next."""
@@ -252,6 +272,11 @@ class Episode:
         self.observation, self.row = observation, stage.observations.row(observation)
         if played.end != GOES_ON and by is not None and self.behaviour.shield is not None:
             played.account = by.shields[self.behaviour.shield].close(self.slot, played.incident)
+
+
+def effective(threshold: float, resolution: float) -> float:
+    """The avoidable risk that is let through: what lies below the resolution counts as none."""
+    return max(min(threshold, 1.0), np.nextafter(resolution, 0.0))
 
 
 def proposals_of(policy: Any, actions: Any) -> Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]:

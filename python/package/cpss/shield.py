@@ -199,6 +199,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 raise ValueError("`budget` is missing: how likely may an incident be, beyond what cannot be avoided? 0.02 is one in 50 episodes")
             self._learned = Learned(env, risk, incident, number_of(budget))
             trust(risk, number_of(budget), uncalibrated)
+            # The proposal, the least risky point, the nearest admissible one, and the last resort.
+            candidates = 4
             settings = {**settings_of(risk), "fallback": "min-risk" if preferences is None else "best-admissible", **settings}
         elif incident is not None:
             raise ValueError("`incident` goes with a learned `risk` (cpss.learn_risk), and there is none")
@@ -370,6 +372,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         risks, unavoidable = None, np.nan
         problems: dict[str, str] = {}
         try:
+            if self._learned is not None and candidates is not None:
+                near = self._learned.near(self._observation, proposal, self._shield.threshold(0.0))
+                candidates = actions.beside(proposal, near)
             if self._learned is not None:
                 found, risks, unavoidable = self._learned.assess(self._observation, actions.points(candidates))
             elif self._driver is not None:
