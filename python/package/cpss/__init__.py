@@ -12,6 +12,8 @@ Three things to start with:
 
 * :func:`make_vec` steps many environments in one call, and shields them;
 * :class:`ShieldWrapper` goes around *any* Gymnasium environment, highway-env's own included;
+* :func:`learn_risk` learns what every action risks, from an environment, and :func:`fit_risk` from a log; :func:`shadow` says
+  what a shield would have done; :class:`ShieldVectorWrapper` goes around any batch of environments;
 * :func:`load_policy` and :func:`from_sb3` give policies; :mod:`cpss.sb3` is for training them;
 * :func:`sweep` runs whole experiments, here or on a Ray cluster.
 
@@ -24,6 +26,7 @@ from cpss.fitting import fit_risk
 from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
+from cpss.shadow import shadow
 from cpss.shield import ShieldWrapper, shield_settings
 from cpss.shield_vector import ShieldVectorWrapper
 from cpss.sweep import sweep
@@ -45,6 +48,7 @@ __all__ = [
     "make_vec",
     "policy_config",
     "register_environments",
+    "shadow",
     "shield_settings",
     "sweep",
     "task_ids",

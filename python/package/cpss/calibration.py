@@ -108,7 +108,8 @@ def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
 def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
     """The shift of the log-odds that makes the surprise about 0 and not above, and the least promise hold; None if there is
     none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
-    shift, held = 0.0, (None, Account())
+    shift = 0.0
+    held: tuple[float | None, Account] = (None, Account())
     for _ in range(TRIES):
         played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
         account = account_of(played)
@@ -136,13 +137,13 @@ def coarser(resolution: float, shift: float) -> float:
 
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
     """Some action tried out in each of fresh episodes, and the least risky ever after."""
-    explore = 2.0 / max(trial.stage.limit, 2)
-    explore = max(explore, 0.02)
+    explore = max(2.0 / max(trial.stage.limit, 2), 0.02)
     behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
-    tried = [episode for episode in trial.stage.play(behaviours, Shielding(model, resolution)) if episode.tried is not None]
-    foretold = np.array([episode.tried[1] for episode in tried])
+    played = trial.stage.play(behaviours, Shielding(model, resolution))
+    tried = [(*episode.tried, episode) for episode in played if episode.tried is not None]
+    foretold = np.array([risk for _, risk, _ in tried])
     # An incident beyond the look-ahead counts for less, as it does in a risk.
-    happened = np.array([trial.gamma ** (episode.steps - 1 - episode.tried[0]) * episode.incident for episode in tried])
+    happened = np.array([trial.gamma ** (episode.steps - 1 - at) * episode.incident for at, _, episode in tried])
     return tuple(reliability_of(foretold, happened))
 
 

@@ -26,7 +26,7 @@ MOST_ACTIONS = 256
 class Observations:
     """Observations of a space as rows of single-precision numbers."""
 
-    def __init__(self, space: spaces.Space) -> None:
+    def __init__(self, space: Any) -> None:
         self.space = space
         parts = list(leaves(space))
         #: Which numbers have a scale of their own; the others are ones and zeros.
@@ -47,7 +47,7 @@ class Observations:
         elif self._choices is not None:
             return self._choices[as_index(observation, self.space)]
         else:
-            row = spaces.flatten(self.space, observation).astype(np.float32)
+            row = np.asarray(spaces.flatten(self.space, observation), np.float32)
         if row.shape != (self.count,):
             raise ValueError(f"an observation has {row.size} numbers, but has to have {self.count}, as {self.space} says")
         return row
@@ -73,7 +73,7 @@ class ActionList:
 
     point = 0
 
-    def __init__(self, space: spaces.Space) -> None:
+    def __init__(self, space: Any) -> None:
         self.space = space
         if isinstance(space, spaces.Discrete):
             self.sizes = [int(space.n)]

@@ -241,7 +241,7 @@ class Episode:
         admissible = risks[0] - least <= effective(behaviour.threshold, by.resolution)
         action = 1 if tried else 0 if admissible else 2
         if not tried and behaviour.explore > 0.0 and self.random.random() < behaviour.explore:
-            self._own = self.random.uniform(-1.0, 1.0, points.shape[1]).astype(np.float32)
+            self._own = np.asarray(self.random.uniform(-1.0, 1.0, points.shape[1]), np.float32)
             risk = float(by.model.risks_at(self.row, self._own[None])[0])
             played.tried = (played.steps, risk)
             played.risk.append(risk)
@@ -262,7 +262,7 @@ class Episode:
         played.actions.append(self._executed)
         observation, reward, terminated, truncated, info = self.env.step(stage.actions.write(self._executed))
         played.total += float(reward)
-        if bool(stage.incident(observation, reward, terminated, truncated, info)):
+        if bool(stage.incident(observation, float(reward), terminated, truncated, info)):
             played.end = INCIDENT
         elif terminated:
             played.end = OVER

@@ -205,6 +205,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         elif incident is not None:
             raise ValueError("`incident` goes with a learned `risk` (cpss.learn_risk), and there is none")
         elif isinstance(cost, str) and cost == "driving":
+            if isinstance(risk, Risk):
+                raise ValueError("a learned `risk` says itself what actions cost: leave `cost` out")
             self._driver = driver_of(env, risk)
             settings = {**shield_settings(self._driver.task.id), **settings}
         elif not callable(cost):
@@ -297,6 +299,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             if happened or self._needs_reset:
                 self._shield.close(happened)
         self._notices.troubles({**situation.problems, **problem})
+        if self._driver is None and self._learned is None:
+            self._notices.costs(situation.costs, self._needs_reset)
         if not self._charges_prediction:
             self._notices.step(cost_executed, charge, self._needs_reset)
         reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
