@@ -182,6 +182,8 @@ class Run:
                 threshold=float(draw.choice(THRESHOLDS)) if shielded else np.inf,
                 explore=float(draw.choice(EXPLORE)) if shielded else 0.0,
                 then_safest=bool(draw.random() < 0.3),
+                # Long episodes are dull, and of most a part will do.
+                limit=3.0 / (1.0 - self.gamma) if self.gamma < 1.0 and draw.random() < 0.7 else np.inf,
             )
 
     def _learn_round(self) -> None:

@@ -159,7 +159,7 @@ impl Experience {
         /// Decisions that go through the critic together.
         const BLOCK: usize = 64;
         let Some(actions) = critics.first().map(|critic| critic.shape().actions) else { return };
-        let each = if self.point == 0 { 1 } else { 1 + points.len() / self.point };
+        let each = 1 + points.len().checked_div(self.point).unwrap_or(0);
         let mut weights = std::mem::take(&mut self.weights);
         let mut safest = std::mem::take(&mut self.safest);
         let experience = &*self;
