@@ -255,6 +255,9 @@ impl RiskLearner {
     }
 }
 
+/// Points, one per row, and the risk of each.
+type Points<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>);
+
 /// A learned risk.
 #[pyclass(frozen, module = "cpss._native")]
 pub(crate) struct RiskModel {
@@ -327,7 +330,7 @@ impl RiskModel {
         row: PyReadonlyArray1<'_, f32>,
         proposal: PyReadonlyArray1<'_, f32>,
         threshold: f64,
-    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<Points<'py>> {
         let point = self.ensemble.point();
         if row.len() != self.ensemble.numbers() || proposal.len() != point || point == 0 {
             return Err(value_error("an observation or a proposal of another length"));
