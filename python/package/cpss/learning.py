@@ -182,8 +182,6 @@ class Run:
                 threshold=float(draw.choice(THRESHOLDS)) if shielded else np.inf,
                 explore=float(draw.choice(EXPLORE)) if shielded else 0.0,
                 then_safest=bool(draw.random() < 0.3),
-                # Long episodes are dull, and of most a part will do.
-                limit=3.0 / (1.0 - self.gamma) if self.gamma < 1.0 and draw.random() < 0.7 else np.inf,
             )
 
     def _learn_round(self) -> None:
@@ -200,7 +198,7 @@ class Run:
     def _calibrated(self) -> Risk | None:
         """The risk as it is now, if it is calibrated or there is no further round."""
         last = self.round == self.rounds
-        if self.round < max(3, 2 * self.rounds // 3) and not last:
+        if self.round < min(3, self.rounds) and not last:
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()

@@ -46,8 +46,6 @@ class Behaviour:
     then_safest: bool = False
     #: Which of the shields judges; none if the threshold does.
     shield: int | None = None
-    #: After so many steps nobody looks further.
-    limit: float = np.inf
 
 
 @dataclass
@@ -268,7 +266,7 @@ class Episode:
             played.end = INCIDENT
         elif terminated:
             played.end = OVER
-        elif truncated or played.steps >= min(stage.limit, self.behaviour.limit):
+        elif truncated or played.steps >= stage.limit:
             # Only the time is up: what would have come is not known.
             played.end = UNKNOWN
         self.observation, self.row = observation, stage.observations.row(observation)
