@@ -154,6 +154,13 @@ impl Episode {
         self.shield.certificate().budget_kept
     }
 
+    /// The threshold of a decision now: it does not depend on what is proposed.
+    pub(crate) fn threshold(&self, density: f64) -> Result<f64, JudgeError> {
+        let costs = vec![0.0; self.shield.rules().spec().last_resort + 1];
+        let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density };
+        Ok(self.shield.judge(&situation)?.threshold())
+    }
+
     /// Judges a proposal; changes nothing.
     pub(crate) fn judge(&self, situation: &Situation<'_>) -> Result<Judged, JudgeError> {
         let decision = self.shield.judge(situation)?;

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::critic::Critic;
 use crate::episode::{Episode, Foretold, Judged, State, Terms};
+use crate::learning::RiskTerms;
 use crate::settings::spec_of;
 use crate::value_error;
 
@@ -19,6 +20,13 @@ use crate::value_error;
 #[derive(Clone)]
 pub(crate) struct Shield {
     inner: Episode,
+}
+
+/// Whose risks are judged: a driving critic's, or those of a risk learned in any environment.
+#[derive(FromPyObject)]
+enum WhoKnows<'py> {
+    Driving(Bound<'py, Critic>),
+    Learned(Bound<'py, RiskTerms>),
 }
 
 /// One judged proposal.
@@ -37,9 +45,13 @@ impl Shield {
     /// also an account of risk.
     #[new]
     #[pyo3(signature = (settings, critic = None))]
-    fn new(settings: &Bound<'_, PyDict>, critic: Option<&Critic>) -> PyResult<Shield> {
+    fn new(settings: &Bound<'_, PyDict>, critic: Option<WhoKnows<'_>>) -> PyResult<Shield> {
         let rules = Rules::new(spec_of(settings)?).map_err(value_error)?;
-        let risk = critic.map(Critic::rules).transpose()?;
+        let risk = match critic {
+            None => None,
+            Some(WhoKnows::Driving(critic)) => Some(critic.get().rules()?),
+            Some(WhoKnows::Learned(terms)) => Some(terms.get().terms),
+        };
         Ok(Shield { inner: Episode::open(Terms { rules, risk }) })
     }
 
@@ -113,6 +125,11 @@ impl Shield {
     /// The account so far.
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         certificate(py, &self.inner)
+    }
+
+    /// The threshold of a decision now, in surroundings of this density.
+    fn threshold(&self, density: f64) -> PyResult<f64> {
+        self.inner.threshold(density).map_err(value_error)
     }
 
     /// The budget left.

@@ -16,16 +16,20 @@
 //! Without items it is a plain network on the fixed part, which serves any environment whose observation
 //! is a flat vector. Start at [`Critic::risks`]; whole batches and gradients are in [`pass`], what it
 //! learns from in [`experience`], how in [`learner`], and the file it travels in, with its card, in [`mod@file`].
+//! Several critics of a flat observation, of which the larger risk counts, are an [`ensemble`].
 //!
 //! **Invariants:** the order of items cannot matter, but for the last bits of a sum (who gives items in an
 //! order of their own, as `cpss-risk` does, gets the same bits always); a NaN that goes in comes out as a
 //! risk of 1.
 
 pub mod checkpoint;
+pub mod ensemble;
 pub mod experience;
 pub mod file;
 pub mod learner;
 pub mod pass;
+pub mod project;
+pub mod untried;
 
 use serde::{Deserialize, Serialize};
 
@@ -293,6 +297,17 @@ impl Critic {
         for (risk, logit) in risks.iter_mut().zip(input.iter()) {
             *risk = self.risk(*logit);
         }
+    }
+
+    /// The same critic with all log-odds measured from `at` and multiplied by `by`.
+    pub fn sharpened(&self, at: f32, by: f32) -> Critic {
+        let mut critic = self.clone();
+        if let Some(last) = self.layers.head.last() {
+            let parameters = &mut critic.parameters;
+            parameters[last.weights()].iter_mut().for_each(|weight| *weight *= by);
+            parameters[last.bias()].iter_mut().for_each(|bias| *bias = by * (*bias - at));
+        }
+        critic
     }
 
     /// The risk of an action, from its logit.

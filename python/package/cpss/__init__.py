@@ -12,6 +12,8 @@ Three things to start with:
 
 * :func:`make_vec` steps many environments in one call, and shields them;
 * :class:`ShieldWrapper` goes around *any* Gymnasium environment, highway-env's own included;
+* :func:`learn_risk` learns what every action risks, from an environment, and :func:`fit_risk` from a log; :func:`shadow` says
+  what a shield would have done; :class:`ShieldVectorWrapper` goes around any batch of environments;
 * :func:`load_policy` and :func:`from_sb3` give policies; :mod:`cpss.sb3` is for training them;
 * :func:`sweep` runs whole experiments, here or on a Ray cluster.
 
@@ -20,8 +22,13 @@ Where to read on: ``python/README.md`` in the repository.
 
 from cpss._native import __version__
 from cpss.envs import DrivingEnv, make, policy_config, register_environments, shipped_tasks, task_ids
+from cpss.fitting import fit_risk
+from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
+from cpss.risk import Risk
+from cpss.shadow import shadow
 from cpss.shield import ShieldWrapper, shield_settings
+from cpss.shield_vector import ShieldVectorWrapper
 from cpss.sweep import sweep
 from cpss.vector import DrivingVectorEnv, make_vec
 
@@ -29,14 +36,19 @@ __all__ = [
     "DrivingEnv",
     "DrivingVectorEnv",
     "Policy",
+    "Risk",
+    "ShieldVectorWrapper",
     "ShieldWrapper",
     "__version__",
+    "fit_risk",
     "from_sb3",
+    "learn_risk",
     "load_policy",
     "make",
     "make_vec",
     "policy_config",
     "register_environments",
+    "shadow",
     "shield_settings",
     "shipped_tasks",
     "sweep",

@@ -1,6 +1,6 @@
 """How are an environment's actions put before the shield, and what it decides before the environment?
 
-The shield knows actions by their index in a list. :class:`Discrete` is that list; :class:`Box` makes one of
+The shield knows actions by their index in a list. :class:`Discrete` is that list, :class:`Combinations` one of actions with several parts; :class:`Box` makes one of
 candidates around a proposed point, of which the first is the proposal and the last the one that runs when
 nothing is known. Start at :func:`actions_of`.
 
@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from cpss import _native
 from cpss.envs import as_index, real_numbers, whole
+from cpss.numbers import ActionList
 
 #: How many candidates a continuous action is compared with, the last resort among them.
 CANDIDATES = 32
@@ -26,18 +27,20 @@ def actions_of(space, last_resort, candidates, radius, task, settings) -> Discre
     """How a space's actions are judged; writes the last resort into the settings."""
     if isinstance(space, spaces.Discrete):
         return Discrete(space, last_resort, task, settings)
+    if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
+        return Combinations(space, last_resort, task, settings)
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return Box(space, last_resort, candidates, radius, task, settings)
     raise ValueError(
-        f"actions have to be Discrete, or a Box of floats, but are {space}: put a wrapper into the shield that makes them so (gym.wrappers.TransformAction)"
+        f"actions have to be Discrete, MultiDiscrete, MultiBinary, or a Box of floats, but are {space}: put a wrapper into the shield that makes them so (gym.wrappers.TransformAction)"
     )
 
 
 class Discrete:
     """Actions that are a list."""
 
-    def __init__(self, space: spaces.Discrete, last_resort, task, settings: dict) -> None:
-        self.space, self.count = space, int(space.n)
+    def __init__(self, space: Any, last_resort, task, settings: dict) -> None:
+        self.space, self.count = space, self.size(space)
         if last_resort is not None:
             try:
                 settings["last_resort"] = self.read(last_resort)
@@ -45,6 +48,9 @@ class Discrete:
                 raise ValueError(f"`last_resort`: {error}") from None
         elif task is not None:
             settings["last_resort"] = task.last_resort
+
+    def size(self, space: Any) -> int:
+        return int(space.n)
 
     def read(self, action) -> int:
         return as_index(action, self.space)
@@ -58,11 +64,31 @@ class Discrete:
     def write(self, proposal: int, _situation, decision) -> Any:
         return int(self.space.start) + decision.executed
 
-    def show(self, action) -> int:
+    def show(self, action) -> Any:
         return int(action)
 
-    def nothing(self) -> int:
+    def nothing(self) -> Any:
         return -1
+
+
+class Combinations(Discrete):
+    """Actions of several parts, of which all combinations are a list; the last part changes fastest."""
+
+    def size(self, space: Any) -> int:
+        self._list = ActionList(space)
+        return self._list.count
+
+    def read(self, action) -> int:
+        return self._list.read(action)
+
+    def write(self, proposal: int, _situation, decision) -> Any:
+        return self._list.write(decision.executed)
+
+    def show(self, action) -> Any:
+        return np.array(action, self.space.dtype)
+
+    def nothing(self) -> Any:
+        return np.full(self.space.shape, -1)
 
 
 class Box:
@@ -112,6 +138,13 @@ class Box:
         flat = _native.sample_candidates(proposal, radius, low, high, self.count)
         rows = flat.reshape(self.count, -1)
         rows[-1] = self.last_resort
+        return rows
+
+    def beside(self, proposal: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """The candidates of a learned risk, which finds them itself, in place of samples."""
+        rows = self.candidates(proposal)
+        low, high, _ = self.box
+        rows[1 : len(found)] = found[1:].clip(low, high)
         return rows
 
     def points(self, candidates: np.ndarray) -> np.ndarray:

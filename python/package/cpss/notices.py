@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 #: Whom each kind of trouble is of.
 WHOSE = {
     "cost": "`cost`",
@@ -17,6 +19,7 @@ WHOSE = {
     "observed": '`observed`, or the environment\'s `info["cost"]`',
     "scale": '`observed`, or the environment\'s `info["cost"]`',
     "ran": "environment",
+    "incident": "`incident`",
 }
 #: What it leads to.
 MEANING = {
@@ -26,7 +29,11 @@ MEANING = {
     "observed": "the worst, 1, is charged then",
     "scale": "it is charged as it is, but costs are from 0, no risk, to 1, the worst there is",
     "ran": "a wrapper in it makes another action of the one that was judged: put it around the shield; the worst, 1, is charged then",
+    "incident": "it is taken for an incident then",
 }
+
+#: Steps after which costs that were always 0, and charges after which costs that never foretold one, are told.
+ENOUGH_STEPS, ENOUGH_CHARGES = 100, 3
 
 ONCE = 'This is said once; `info["shield"]["reason"]` has it of every step.'
 
@@ -36,6 +43,8 @@ class Notices:
 
     def __init__(self) -> None:
         self._said: set[str] = set()
+        self._steps = self._charged = self._foretold = 0
+        self._any_cost = False
         self.begin()
 
     def begin(self) -> None:
@@ -48,10 +57,25 @@ class Notices:
             if words and kind in MEANING:
                 self._warn(kind, f"the shield's {WHOSE[kind]}: {words} ({MEANING[kind]}). {ONCE}")
 
+    def costs(self, costs: np.ndarray, is_last: bool) -> None:
+        """What was predicted of all actions. Costs that are always 0 protect nobody."""
+        self._steps += 1
+        self._any_cost |= not bool((costs == 0.0).all())
+        if is_last and not self._any_cost and self._steps >= ENOUGH_STEPS:
+            self._warn("zero", f"`cost` said 0 of every action on all of {self._steps} steps: nothing is ever refused. Does it see what it should?")
+
     def step(self, predicted: float, charge: float, is_last: bool) -> None:
         """A step was charged. An account in which nothing is ever spent protects nobody."""
         self._was_charged |= charge > 0.0
         self._was_predicted |= predicted > 0.0
+        self._charged += charge > 0.0
+        self._foretold += charge > 0.0 and predicted > 0.0
+        if is_last and self._charged >= ENOUGH_CHARGES and not self._foretold:
+            self._warn(
+                "disagree",
+                f"{self._charged} steps were observed to cost something, and of every one of them `cost` had predicted 0: "
+                "the two do not speak of the same thing. Learn the risk instead: cpss.learn_risk(...).",
+            )
         if is_last and self._was_predicted and not self._was_charged:
             self._warn(
                 "free",

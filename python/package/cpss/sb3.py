@@ -4,6 +4,7 @@
 * :class:`ShieldCallback`: logs ``shield/*`` and ``rollout/ep_cost_mean``.
 * :class:`ExecutedReplayBuffer`: whether a replay buffer stores what was proposed or what ran is a choice, and
   this makes the second one. See "Learning with the shield on" in ``python/README.md``.
+* :class:`ExecutedActions`: the same choice for learners without a replay buffer, such as PPO.
 * :func:`from_sb3`: a trained model as a :class:`cpss.Policy`, which the ``cpss`` command reads too.
 
 Needs ``pip install 'cpss[sb3]'``; nothing else in the package imports this module.
@@ -207,6 +208,44 @@ class ExecutedReplayBuffer(ReplayBuffer):
         elif space.contains(np.asarray(action, space.dtype).reshape(space.shape)):
             return np.asarray(action).reshape(-1)
         raise ValueError(f"the shield's action {action!r} is not in the learner's space {space}: is there a wrapper around the shield?")
+
+
+class ExecutedActions(BaseCallback):
+    """What :class:`ExecutedReplayBuffer` is to DQN or SAC, for PPO and A2C: the learner is told the action that **ran**, with
+    how likely its policy is to take it, not the one that was proposed. Give it to ``learn`` as ``callback``.
+
+    Raises:
+        ValueError: if the shield's actions are not the learner's, because a wrapper around the shield changes them.
+
+    >>> from stable_baselines3 import PPO
+    >>> env = cpss.ShieldWrapper(cpss.make("merge-v0"))
+    >>> model = PPO("MlpPolicy", env, n_steps=16, batch_size=16).learn(16, callback=cpss.sb3.ExecutedActions())
+    """
+
+    def _on_step(self) -> bool:
+        import torch
+
+        actions, infos = self.locals["actions"], self.locals["infos"]
+        changed = []
+        for i, info in enumerate(infos):
+            if "shield" not in info or info["shield"]["verdict"] == "admit":
+                continue
+            proposed, executed = (np.asarray(info["shield"][key]).reshape(np.shape(actions[i])) for key in ("proposed_action", "executed_action"))
+            if isinstance(self.model.action_space, spaces.Discrete) and proposed != actions[i]:
+                raise ValueError(f"the learner proposed {actions[i]!r}, but the shield was given {proposed!r}: a wrapper around the shield changes actions")
+            actions[i] = executed
+            changed.append(i)
+        if changed:
+            policy: Any = self.model.policy
+            with torch.no_grad():
+                seen = self.locals["obs_tensor"]
+                masks = self.locals.get("action_masks")
+                further = {} if masks is None else {"action_masks": masks}
+                ran = torch.as_tensor(actions, device=policy.device)
+                _, likely, _ = policy.evaluate_actions(seen, ran, **further)
+                # In place: the learner stores this very tensor, and the array above.
+                self.locals["log_probs"][changed] = likely.reshape(self.locals["log_probs"].shape)[changed]
+        return True
 
 
 def from_sb3(model: BaseAlgorithm) -> Policy:

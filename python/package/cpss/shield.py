@@ -29,7 +29,9 @@ from cpss import _native
 from cpss.actions import CANDIDATES, Box, Discrete, actions_of
 from cpss.driving import Driver, driver_of, source_of
 from cpss.envs import short_id
+from cpss.learned import Learned, settings_of, trust
 from cpss.notices import Notices
+from cpss.risk import Risk
 from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, number_of, numbers_of, preferences_of, reasons
 
 #: The keys of ``info["shield"]``, on every step and on resets.
@@ -102,8 +104,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             left out it is the first action, or the middle of the box.
         candidates: For a box, how many points are compared.
         radius: For a box, how far from the proposal they may be, per dimension; the whole box if left out.
-        risk: With ``cost="driving"``, which critic: ``"drift"`` (the default), learned in traffic that changes in many
+        risk: A :class:`cpss.Risk`, from :func:`cpss.learn_risk` or :func:`cpss.fit_risk`: an action costs its avoidable risk, and
+            what was judged is charged. Or, with ``cost="driving"``, which critic: ``"drift"`` (the default), learned in traffic that changes in many
             ways, ``"stationary"``, learned in traffic that does not, or the path of a file that ``cpss risk learn`` wrote.
+        incident: With a learned risk, what must not happen, if it was read from a file, which does not hold the function;
+            without one, accounts are not closed.
+        uncalibrated: What to do with a learned risk that is not calibrated: ``"warn"``, once, or ``"raise"``.
         **settings: Any other of :func:`shield_settings`' names: ``tau_cap``, ``gain`` and so on.
 
     Every ``info["shield"]`` has the same keys with the same types, resets included (there ``verdict`` is
@@ -114,7 +120,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     the executed action) and ``unavoidable`` (how likely it is whatever runs). ``budget_kept`` says whether no more than the
     budget was spent so far.
 
-    For driving there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
+    For driving, and with a learned risk, there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
     with costs of yours, or charges by observation, all of it is NaN. ``promise`` is ``start + arriving + budget``: an
     incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so. The account is ``start`` (the risk that could
     not be avoided at first), ``chosen`` (the avoidable risk that was let through, which was charged), ``surprise`` (what the
@@ -172,23 +178,41 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         last_resort: Any = None,
         candidates: int = CANDIDATES,
         radius: Any = None,
-        risk: str | os.PathLike | None = None,
+        risk: Risk | str | os.PathLike | None = None,
+        incident: Callable | None = None,
+        uncalibrated: str = "warn",
         **settings: Any,
     ) -> None:
         check_single(env)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
-            pace=pace, price=price, charge=charge, preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, **settings,
+            pace=pace, price=price, charge=charge, preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, incident=incident,
+            uncalibrated=uncalibrated, **settings,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         self._driver: Driver | None = None
-        if isinstance(cost, str) and cost == "driving":
+        self._learned: Learned | None = None
+        if isinstance(risk, Risk) and cost == "driving":
+            if observed is not None:
+                raise ValueError("with a learned `risk` what was judged is charged, so nobody asks what `observed` says: leave one of them out")
+            if budget is None:
+                raise ValueError("`budget` is missing: how likely may an incident be, beyond what cannot be avoided? 0.02 is one in 50 episodes")
+            self._learned = Learned(env, risk, incident, number_of(budget))
+            trust(risk, number_of(budget), uncalibrated)
+            # The proposal, the least risky point, the nearest admissible one, and the last resort.
+            candidates = 4
+            settings = {**settings_of(risk), "fallback": "min-risk" if preferences is None else "best-admissible", **settings}
+        elif incident is not None:
+            raise ValueError("`incident` goes with a learned `risk` (cpss.learn_risk), and there is none")
+        elif isinstance(cost, str) and cost == "driving":
+            if isinstance(risk, Risk):
+                raise ValueError("a learned `risk` says itself what actions cost: leave `cost` out")
             self._driver = driver_of(env, risk)
             settings = {**shield_settings(self._driver.task.id), **settings}
         elif not callable(cost):
             raise ValueError(f"`cost` is {cost!r}, but has to be 'driving' or a function of (env, observation)")
         elif risk is not None:
-            raise ValueError(f"`risk` is {risk!r}, but only cost='driving' asks a critic: leave one of them out")
+            raise ValueError(f"`risk` is {risk!r}, but with a `cost` of yours nobody asks it: leave one of them out")
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
@@ -200,7 +224,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         settings.update({name: value for name, value in given.items() if value is not None}, mode=mode)
         for name in ("budget", "horizon"):
             if name not in settings:
-                raise ValueError(f"`{name}` is missing: only cost='driving' has one of its own")
+                raise ValueError(f"`{name}` is missing: only cost='driving'{' and a learned risk have' if name == 'horizon' else ' has'} one of its own")
         self._cost: Any = cost
         self._context, self._observed = context, observed
         self._preferences = preferences_of(preferences)
@@ -268,7 +292,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
         if self._needs_reset and self._driver is not None:
             self._shield.close(self._incident())
+        elif self._learned is not None and self._learned.knows_incidents:
+            happened, trouble = self._has_happened(observation, reward, terminated, truncated, info)
+            problem = {**problem, **trouble}
+            # An incident closes the account, even where the environment goes on.
+            if happened or self._needs_reset:
+                self._shield.close(happened)
         self._notices.troubles({**situation.problems, **problem})
+        if self._driver is None and self._learned is None:
+            self._notices.costs(situation.costs, self._needs_reset)
         if not self._charges_prediction:
             self._notices.step(cost_executed, charge, self._needs_reset)
         reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
@@ -329,9 +361,11 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     def _another_shield(self) -> _native.Shield:
         """A shield of this kind. What is not charged as it was judged has no account of risk."""
-        if self._driver is None or not self._charges_prediction:
+        if not self._charges_prediction:
             return _native.Shield(self._settings)
-        return _native.Shield(self._settings, self._driver.critic)
+        if self._learned is not None:
+            return _native.Shield(self._settings, self._learned.terms)
+        return _native.Shield(self._settings) if self._driver is None else _native.Shield(self._settings, self._driver.critic)
 
     def _predict(self, proposal) -> Situation:
         """What is known about this moment."""
@@ -342,7 +376,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         risks, unavoidable = None, np.nan
         problems: dict[str, str] = {}
         try:
-            if self._driver is not None:
+            if self._learned is not None and candidates is not None:
+                near = self._learned.near(self._observation, proposal, self._shield.threshold(0.0))
+                candidates = actions.beside(proposal, near)
+            if self._learned is not None:
+                found, risks, unavoidable = self._learned.assess(self._observation, actions.points(candidates))
+            elif self._driver is not None:
                 found, density, risks, unavoidable = self._driver.assess(actions.points(candidates))
             else:
                 arguments = () if candidates is None else (actions.points(candidates),)
@@ -381,6 +420,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         if not is_usable(cost):
             return cost, {"observed": f"unusable-observation: {cost}"}
         return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
+
+    def _has_happened(self, *outcome: Any) -> tuple[bool, dict[str, str]]:
+        """Whether what must not happen has happened; what cannot be told is taken for an incident."""
+        assert self._learned is not None
+        observation, *others, info = outcome
+        try:
+            return self._learned.incident(apart(observation), *others, info_apart(info)), {}
+        except Exception as error:
+            return True, {"incident": f"unusable-incident: {in_words(error)}"}
 
     def _closeness(self, terminated: bool) -> float:
         """How close the ego is to anything now; in a scene that cannot be read, as close as can be."""

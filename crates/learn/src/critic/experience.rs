@@ -44,6 +44,8 @@ pub enum Next {
 pub struct Experience {
     fixed: usize,
     item: usize,
+    /// How many numbers at the end of the fixed part are the action that ran, if actions are points.
+    point: usize,
     fixed_numbers: Vec<i16>,
     item_numbers: Vec<i16>,
     /// Where each scene's items begin, counted in numbers; one more than there are scenes.
@@ -60,6 +62,32 @@ impl Experience {
     /// Room for scenes of a shape.
     pub fn new(fixed: usize, item: usize) -> Experience {
         Experience { fixed, item, starts: vec![0], ..Experience::default() }
+    }
+
+    /// Room for scenes without items whose last `point` numbers are the action that ran, a point.
+    pub fn with_points(fixed: usize, point: usize) -> Experience {
+        Experience { point, ..Experience::new(fixed, 0) }
+    }
+
+    /// All that there is besides what a critic says of it, to be saved: numbers, actions, and what came of them.
+    /// Only of scenes without items.
+    pub fn parts(&self) -> (&[i16], &[u8], &[u8]) {
+        (&self.fixed_numbers, &self.actions, &self.nexts)
+    }
+
+    /// Adds what was saved; `false`, and nothing is changed, if it does not fit.
+    pub fn extend(&mut self, numbers: &[i16], actions: &[u8], nexts: &[u8]) -> bool {
+        let count = actions.len();
+        if self.item > 0 || numbers.len() != count * self.fixed || nexts.len() != count {
+            return false;
+        }
+        self.fixed_numbers.extend_from_slice(numbers);
+        self.starts.resize(self.starts.len() + count, 0);
+        self.actions.extend_from_slice(actions);
+        self.nexts.extend_from_slice(nexts);
+        self.weights.resize(self.actions.len(), u8::MAX);
+        self.safest.resize(self.actions.len(), false);
+        true
     }
 
     /// Adds a decision, in the order of the episode.
@@ -122,24 +150,41 @@ impl Experience {
     /// came of it plays no part, so that what is learned stays a probability), and whether what ran was
     /// about as safe as could be, so that what came of it can be learned from directly.
     pub fn weigh(&mut self, critic: &Critic) {
+        self.weigh_by(&[critic], &[], AS_SAFE);
+    }
+
+    /// The same by several critics, of which the larger risk counts; `points` are compared with what ran where
+    /// actions are points, and an avoidable risk up to `as_safe` is as good as none.
+    pub fn weigh_by(&mut self, critics: &[&Critic], points: &[f32], as_safe: f64) {
         /// Decisions that go through the critic together.
         const BLOCK: usize = 64;
+        let Some(actions) = critics.first().map(|critic| critic.shape().actions) else { return };
+        let each = 1 + points.len().checked_div(self.point).unwrap_or(0);
         let mut weights = std::mem::take(&mut self.weights);
         let mut safest = std::mem::take(&mut self.safest);
         let experience = &*self;
         let blocks = weights.par_chunks_mut(BLOCK).zip(safest.par_chunks_mut(BLOCK)).enumerate();
         blocks.for_each_init(
-            || (Batch::default(), Pass::default()),
-            |(batch, pass), (block, (weights, safest))| {
+            || (Batch::default(), vec![Pass::default(); critics.len()]),
+            |(batch, passes), (block, (weights, safest))| {
                 batch.clear();
-                let first = block * BLOCK;
-                (first..first + weights.len()).for_each(|scene| experience.gather(scene, batch));
-                pass.forward(critic, batch);
-                for (place, (weight, safest)) in weights.iter_mut().zip(safest).enumerate() {
-                    let risk = probability(pass.logit(place, experience.action(first + place)));
-                    let actions = 0..critic.shape().actions;
-                    let risks = actions.map(|action| probability(pass.logit(place, action)));
-                    *safest = risk - risks.fold(1.0, f64::min) <= AS_SAFE;
+                let scenes = block * BLOCK..block * BLOCK + weights.len();
+                scenes.clone().for_each(|scene| experience.gather_all(scene, points, batch));
+                for (pass, critic) in passes.iter_mut().zip(critics) {
+                    pass.forward(critic, batch);
+                }
+                let risk_of = |place: usize, action: usize| {
+                    let risks = passes.iter().map(|pass| probability(pass.logit(place, action)));
+                    risks.fold(0.0, f64::max)
+                };
+                for ((place, scene), (weight, safest)) in
+                    scenes.enumerate().zip(weights.iter_mut().zip(safest))
+                {
+                    let risk = risk_of(place * each, experience.action(scene));
+                    let places = place * each..(place + 1) * each;
+                    let risks = places.flat_map(|p| (0..actions).map(move |action| (p, action)));
+                    let least = risks.map(|(p, action)| risk_of(p, action)).fold(1.0, f64::min);
+                    *safest = risk - least <= as_safe;
                     let share = (risk / FULLY_WEIGHED).sqrt().clamp(LEAST_WEIGHT, 1.0);
                     *weight = (share * 255.0).round() as u8;
                 }
@@ -194,6 +239,26 @@ impl Experience {
         let items =
             &self.item_numbers[self.starts[scene] as usize..self.starts[scene + 1] as usize];
         batch.push(fixed.iter().map(unpack), items.iter().map(unpack), self.item);
+    }
+
+    /// The fixed part of a scene.
+    pub(crate) fn numbers(&self, scene: usize, into: &mut Vec<f32>) {
+        let numbers = &self.fixed_numbers[scene * self.fixed..(scene + 1) * self.fixed];
+        into.clear();
+        into.extend(numbers.iter().map(unpack));
+    }
+
+    /// Adds a scene as it was, and once more with each of some points in place of the action that ran.
+    pub(crate) fn gather_all(&self, scene: usize, points: &[f32], batch: &mut Batch) {
+        self.gather(scene, batch);
+        if self.point == 0 {
+            return;
+        }
+        let seen = &self.fixed_numbers[scene * self.fixed..(scene + 1) * self.fixed - self.point];
+        for point in points.chunks_exact(self.point) {
+            let numbers = seen.iter().map(unpack).chain(point.iter().copied());
+            batch.push(numbers, std::iter::empty(), 0);
+        }
     }
 }
 

@@ -71,14 +71,27 @@ impl Critic {
         }
         let shape = reader.metadata(SHAPE)?;
         let shape: Shape = serde_json::from_str(shape).map_err(|_| senseless(SHAPE, shape))?;
-        let mut critic = Critic::zeros(shape)?;
         let shift = reader.metadata(SHIFT)?;
         let number = shift.parse().ok().filter(|number: &f32| number.is_finite());
-        critic.set_shift(number.ok_or_else(|| senseless(SHIFT, shift))?);
+        let number = number.ok_or_else(|| senseless(SHIFT, shift))?;
+        let mut critic = Critic::read(shape, &reader, "")?;
+        critic.set_shift(number);
+        let mut about = reader.all_metadata().clone();
+        about.retain(|key, _| ![FORMAT, SHAPE, SHIFT].contains(&key.as_str()));
+        Ok((critic, about))
+    }
+
+    /// Reads the layers of a critic, whose names in the file begin with `prefix`.
+    pub(crate) fn read(
+        shape: Shape,
+        reader: &Reader<'_>,
+        prefix: &str,
+    ) -> Result<Critic, CriticError> {
+        let mut critic = Critic::zeros(shape)?;
         for (name, layer) in critic.named_layers() {
             let shape = [layer.outputs, layer.inputs];
-            let weights = reader.finite_f32s(&format!("{name}.weight"), &shape)?;
-            let bias = reader.finite_f32s(&format!("{name}.bias"), &[layer.outputs])?;
+            let weights = reader.finite_f32s(&format!("{prefix}{name}.weight"), &shape)?;
+            let bias = reader.finite_f32s(&format!("{prefix}{name}.bias"), &[layer.outputs])?;
             let parameters = critic.parameters_mut();
             let rows = parameters[layer.weights()].chunks_exact_mut(layer.stride());
             for (row, values) in rows.zip(weights.chunks_exact(layer.inputs)) {
@@ -86,9 +99,7 @@ impl Critic {
             }
             parameters[layer.bias()].copy_from_slice(&bias);
         }
-        let mut about = reader.all_metadata().clone();
-        about.retain(|key, _| ![FORMAT, SHAPE, SHIFT].contains(&key.as_str()));
-        Ok((critic, about))
+        Ok(critic)
     }
 
     /// Every layer by its name in a file: weights row by row, and biases. Of another flat array of the same

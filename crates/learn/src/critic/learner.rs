@@ -83,11 +83,23 @@ struct Part {
     next: Batch,
     /// Which scene of the part each scene of `next` belongs to.
     owners: Vec<usize>,
+    /// The least logit in the scene that each scene of the part led to.
+    least: Vec<f32>,
     pass: Pass,
     target_pass: Pass,
+    other_passes: Vec<Pass>,
     by_logit: Vec<f32>,
     gradients: Vec<f32>,
     loss: f64,
+}
+
+/// Who else has a say in what the next scene risks, and which points are compared there if actions are points.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// Other critics: of all risks of an action the largest counts, as the least of noisy ones is too small.
+    pub others: &'a [&'a Critic],
+    /// Points, one after the other; empty unless actions are points.
+    pub points: &'a [f32],
 }
 
 /// All that a learner is besides its settings and experience, to be saved.
@@ -174,6 +186,20 @@ impl CriticLearner {
     ///
     /// A gradient that is not finite; nothing was changed then.
     pub fn update(&mut self, experience: &Experience, share: f64) -> Result<f64, CriticDiverged> {
+        self.update_beside(experience, share, Beside::default())
+    }
+
+    /// The same, where others have a say or actions are points.
+    ///
+    /// # Errors
+    ///
+    /// A gradient that is not finite; nothing was changed then.
+    pub fn update_beside(
+        &mut self,
+        experience: &Experience,
+        share: f64,
+        beside: Beside<'_>,
+    ) -> Result<f64, CriticDiverged> {
         let spec = &self.spec;
         let usable = |scene: usize| match experience.next(scene) {
             Next::GoesOn => scene + 1 < experience.len(),
@@ -197,7 +223,7 @@ impl CriticLearner {
         let weight = 1.0 / spec.batch as f32;
         self.parts
             .par_iter_mut()
-            .for_each(|part| part.work(critic, target, experience, spec, weight));
+            .for_each(|part| part.work([critic, target], beside, experience, spec, weight));
         let parts = &self.parts;
         const BLOCK: usize = 4096;
         self.gradients.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sums)| {
@@ -255,8 +281,8 @@ fn follow(experience: &Experience, mut scene: usize, spec: &CriticSpec) -> (f32,
 impl Part {
     fn work(
         &mut self,
-        critic: &Critic,
-        target: &Critic,
+        [critic, target]: [&Critic; 2],
+        beside: Beside<'_>,
         experience: &Experience,
         spec: &CriticSpec,
         weight: f32,
@@ -275,19 +301,12 @@ impl Part {
                 Outcome::Over => self.targets.push(0.0),
                 Outcome::Ask(next) => {
                     self.targets.push(goes_on);
-                    experience.gather(next, &mut self.next);
-                    self.owners.push(index);
+                    experience.gather_all(next, beside.points, &mut self.next);
+                    self.owners.resize(self.next.len(), index);
                 }
             }
         }
-        if !self.next.is_empty() {
-            self.target_pass.forward(target, &self.next);
-        }
-        for (scene, &owner) in self.owners.iter().enumerate() {
-            let actions = 0..target.shape().actions;
-            let logits = actions.map(|action| self.target_pass.logit(scene, action));
-            self.targets[owner] *= probability(logits.fold(f32::INFINITY, f32::min)) as f32;
-        }
+        self.look_ahead(target, beside.others);
         self.pass.forward(critic, &self.batch);
         self.by_logit.clear();
         self.loss = 0.0;
@@ -301,5 +320,32 @@ impl Part {
         self.gradients.resize(critic.parameters().len(), 0.0);
         let Part { pass, batch, actions, by_logit, gradients, .. } = self;
         pass.backward(critic, batch, actions, by_logit, gradients);
+    }
+
+    /// Multiplies each target by the least risk in the scene that the target critic is asked about.
+    fn look_ahead(&mut self, target: &Critic, others: &[&Critic]) {
+        if self.next.is_empty() {
+            return;
+        }
+        self.target_pass.forward(target, &self.next);
+        self.other_passes.resize(others.len(), Pass::default());
+        for (pass, other) in self.other_passes.iter_mut().zip(others) {
+            pass.forward(other, &self.next);
+        }
+        self.least.clear();
+        self.least.resize(self.targets.len(), f32::INFINITY);
+        for (scene, &owner) in self.owners.iter().enumerate() {
+            for action in 0..target.shape().actions {
+                let mut logit = self.target_pass.logit(scene, action);
+                for pass in &self.other_passes {
+                    logit = logit.max(pass.logit(scene, action));
+                }
+                self.least[owner] = self.least[owner].min(logit);
+            }
+        }
+        self.owners.dedup();
+        for &owner in &self.owners {
+            self.targets[owner] *= probability(self.least[owner]) as f32;
+        }
     }
 }

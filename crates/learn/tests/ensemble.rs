@@ -1,0 +1,124 @@
+//! Contract: several critics of a flat observation answer as their largest, row by row, and travel in one file; what
+//! nobody tried in a log is told apart.
+
+#![allow(clippy::unwrap_used, reason = "a test whose setup fails has failed")]
+
+use std::collections::BTreeMap;
+
+use cpss_learn::critic::ensemble::{Ensemble, EnsembleLearner, Room, Scale};
+use cpss_learn::critic::experience::{Experience, Next};
+use cpss_learn::critic::learner::CriticSpec;
+use cpss_learn::critic::untried::learn_untried;
+use cpss_learn::critic::{Critic, Shape};
+use cpss_learn::generator::{Generator, Purpose};
+
+fn shape(actions: usize) -> Shape {
+    Shape { fixed: 3, item: 0, encoder: Vec::new(), head: vec![16, 16], actions }
+}
+
+fn critic(seed: u64) -> Critic {
+    Critic::new(shape(4), &mut Generator::new(seed, Purpose::Weights)).unwrap()
+}
+
+fn scale() -> Scale {
+    Scale { mean: vec![1.0, 0.0, -2.0], factor: vec![0.5, 1.0, 3.0] }
+}
+
+fn risks(ensemble: &Ensemble, rows: &[f32]) -> Vec<f64> {
+    let mut risks = vec![0.0; rows.len() / 3 * ensemble.actions()];
+    ensemble.risks(rows, &mut Room::default(), &mut risks);
+    risks
+}
+
+fn rows(count: usize) -> Vec<f32> {
+    let mut draw = Generator::from_state(5);
+    (0..3 * count).map(|_| (4.0 * draw.unit() - 2.0) as f32).collect()
+}
+
+#[test]
+fn the_larger_risk_counts() {
+    let [one, other] =
+        [1, 2].map(|seed| Ensemble::new(vec![critic(seed)], scale(), 0, 0.0).unwrap());
+    let both = Ensemble::new(vec![critic(1), critic(2)], scale(), 0, 0.0).unwrap();
+    let rows = rows(20);
+    let larger: Vec<f64> =
+        risks(&one, &rows).iter().zip(risks(&other, &rows)).map(|(a, b)| a.max(b)).collect();
+    assert_eq!(risks(&both, &rows), larger);
+    let raised = risks(&both.shifted(1.0), &rows);
+    assert!(raised.iter().zip(&larger).all(|(raised, before)| raised > before));
+}
+
+#[test]
+fn a_row_does_not_depend_on_those_beside_it() {
+    let ensemble = Ensemble::new(vec![critic(1), critic(2)], scale(), 0, 0.3).unwrap();
+    let rows = rows(70);
+    let together = risks(&ensemble, &rows);
+    for (row, expected) in rows.chunks_exact(3).zip(together.chunks_exact(4)) {
+        assert_eq!(risks(&ensemble, row), expected);
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_as_risky_as_can_be_and_only_there() {
+    let ensemble = Ensemble::new(vec![critic(1)], scale(), 0, 0.0).unwrap();
+    let mut rows = rows(3);
+    let before = risks(&ensemble, &rows);
+    rows[4] = f32::NAN;
+    let after = risks(&ensemble, &rows);
+    assert_eq!(after[4..8], [1.0; 4]);
+    assert_eq!((&after[..4], &after[8..]), (&before[..4], &before[8..]));
+}
+
+#[test]
+fn a_file_holds_all_of_it_and_a_damaged_one_is_refused() {
+    let ensemble = Ensemble::new(vec![critic(1), critic(2)], scale(), 0, -0.7).unwrap();
+    let about = BTreeMap::from([("card".to_owned(), "{}".to_owned())]);
+    let bytes = ensemble.to_bytes(&about);
+    assert_eq!(Ensemble::from_bytes(&bytes).unwrap(), (ensemble, about));
+    for cut in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        assert!(Ensemble::from_bytes(&bytes[..cut]).is_err());
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    for (good, bad) in
+        [("cpss critics 1", "cpss critics 2"), ("\"critics\":\"2\"", "\"critics\":\"9\"")]
+    {
+        assert!(text.contains(good), "{good}");
+        let at = bytes.windows(good.len()).position(|part| part == good.as_bytes()).unwrap();
+        let mut other = bytes.clone();
+        other[at..at + good.len()].copy_from_slice(bad.as_bytes());
+        assert!(Ensemble::from_bytes(&other).is_err(), "{bad}");
+    }
+    let other = Scale { mean: vec![0.0; 2], ..scale() };
+    assert!(Ensemble::new(vec![critic(1)], other, 0, 0.0).is_none());
+}
+
+/// Two scenes, told apart by the first number; action 1 of 3 in the second is an incident, action 0 is safe, and
+/// nobody tries action 2.
+fn log() -> Experience {
+    let mut log = Experience::new(3, 0);
+    let mut draw = Generator::from_state(8);
+    for _ in 0..400 {
+        log.push(&[1.0, 0.0, 0.0], &[], draw.below(2) as usize, Next::GoesOn);
+        let action = draw.below(2) as usize;
+        let next = if action == 1 { Next::Incident } else { Next::Over };
+        log.push(&[0.0, 1.0, 0.0], &[], action, next);
+    }
+    log
+}
+
+#[test]
+fn risks_are_learned_and_what_nobody_tried_is_taken_as_the_worst() {
+    let log = log();
+    let spec = CriticSpec { gamma: 0.9, batch: 64, follow: 0.03, ..CriticSpec::default() };
+    let mut learner = EnsembleLearner::new(&shape(3), &spec, 0, 2, 1).unwrap();
+    learner.set_untried(learn_untried(&log, &shape(3), 1500, 1).unwrap());
+    for update in 0..1500 {
+        learner.update(&log, f64::from(update) / 1500.0).unwrap();
+    }
+    let ensemble = Ensemble::new(learner.critics(), Scale::none(3), 0, 0.0).unwrap();
+    assert_eq!(ensemble.critics().len(), 3);
+    let found = risks(&ensemble, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert!(found[2] > 0.95 && found[5] > 0.95, "untried: {found:?}");
+    assert!(found[3] < 0.05 && found[4] > 0.95, "tried: {found:?}");
+    assert!(found[0] < 0.1 && found[1] < 0.1, "the least of what was tried comes next: {found:?}");
+}

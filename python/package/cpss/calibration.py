@@ -1,0 +1,169 @@
+"""Do a risk's numbers agree with what happens?
+
+:func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
+risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
+average under shields with budgets, and the promise of the least budget holds with confidence. Picking the least risky of several actions favours underestimated ones,
+so this comes after the choice. What the card says is measured once more on fresh episodes; if it does not hold there,
+nothing is promised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpss import _native
+from cpss.card import Account, Card, account_of, reliability_of
+from cpss.playing import Behaviour, Played, Shielding, Stage
+
+#: Avoidable risks that may be told apart, from coarse to fine.
+RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
+#: The most that may count as none.
+MOST_RESOLUTION = 0.2
+#: The most that log-odds are shifted by.
+MOST_SHIFT = 4.0
+#: With a greater one than this a risk is calibrated, but worth another round.
+LITTLE_SHIFT = 0.5
+#: How many shifts are tried.
+TRIES = 6
+#: How many shares of the budget left one decision may spend: risk comes in bursts.
+PACE = 5.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a calibration is made with."""
+
+    stage: Stage
+    budgets: Sequence[float]
+    gamma: float
+    #: Episodes that decide, and as many that confirm.
+    episodes: int
+    #: The first seed; calibration uses those from here, confirmation those after.
+    seed: int
+    tell: Callable[[str], None]
+
+
+def shield_settings_of(budget: float, horizon: int, mode: str = "enforce") -> dict:
+    """A shield's settings with a learned risk."""
+    return {"budget": budget, "horizon": horizon, "pace": PACE, "charge": "predicted", "gain": "constant", "mode": mode}
+
+
+def shielding(trial: Trial, model: _native.RiskModel, resolution: float) -> Shielding:
+    """A model with a shield for every budget and copy of the environment."""
+    terms = _native.RiskTerms(trial.gamma, resolution, False)
+    copies, horizon = len(trial.stage.envs), trial.stage.limit
+    # Of points the nearest admissible one stands in, as under the wrapper.
+    fallback = "best-admissible" if trial.stage.actions.point else "min-risk"
+    shields = [_native.Shields({**shield_settings_of(budget, horizon), "fallback": fallback}, terms, copies) for budget in trial.budgets]
+    return Shielding(model, resolution, shields)
+
+
+def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, first: int, episodes: int) -> list[Played]:
+    """Episodes under shields, each budget by turns."""
+    kinds = len(trial.budgets)
+    behaviours = [Behaviour(first + index, shield=index % kinds) for index in range(episodes)]
+    return trial.stage.play(behaviours, shielding(trial, model, resolution))
+
+
+def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
+    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm. Of those that are about
+    as good as the best, the greatest."""
+    episodes = max(trial.episodes // 2, 50)
+    found: list[float] = []
+    noise = 0.0
+    for threshold in RESOLUTIONS:
+        behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
+        account = account_of(trial.stage.play(behaviours, Shielding(model)))
+        trial.tell(f"threshold {threshold:g}: {account}")
+        found.append(account.incidents)
+        best = min(found)
+        noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+        if best == 0.0 or account.incidents > best + 2.0 * noise:
+            break
+    return next(threshold for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
+
+
+def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: float) -> tuple[float, float]:
+    """The mean surprise of episodes if all log-odds had been greater by so much and the same had run, and half of its 95 %
+    interval. What lies below the resolution is not charged, and shows up here."""
+    surprises = []
+    for episode in played:
+        least, risk = (raise_by(np.array(part), by) for part in (episode.least, episode.risk))
+        charged = np.where(risk - least < resolution, 0.0, risk - least)
+        surprises.append(episode.incident + gamma * least[1:].sum() - (least + charged).sum())
+    found = np.array(surprises)
+    return float(found.mean()), 1.96 * float(np.sqrt(max(found.var(), 1.0 / len(found)) / len(found)))
+
+
+def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
+    """Risks whose log-odds are greater by so much."""
+    odds = np.exp(by) * risks
+    return odds / (1.0 - risks + odds)
+
+
+def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
+    """The shift of the log-odds that makes the surprise about 0 and not above, and the least promise hold; None if there is
+    none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
+    shift = 0.0
+    held: tuple[float | None, Account] = (None, Account())
+    for _ in range(TRIES):
+        played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
+        account = account_of(played)
+        trial.tell(f"log-odds {shift:+.2f}: {account}")
+        holds = account.surprise <= 0.0 and account.keeps(min(trial.budgets))
+        if holds:
+            held = shift, account
+            if shift != 0.0 or account.surprise >= -max(trial.budgets):
+                break
+        # How much would do if the same had run; what runs changes with it, so it is played again.
+        room = min(trial.budgets) - account.chosen_least
+        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
+        found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
+        enough = next((step for step, mean, half in found if mean + (half if holds else 0.0) <= 0.0 and mean + half <= room), None)
+        if enough is None or abs(shift + enough) > MOST_SHIFT:
+            break
+        shift = round(shift + float(enough), 2)
+    return held
+
+
+def coarser(resolution: float, shift: float) -> float:
+    """What is noise before the shift is as much noise after it."""
+    return min(resolution * float(np.exp(shift)), MOST_RESOLUTION)
+
+
+def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
+    """Some action tried out in each of fresh episodes, and the least risky ever after."""
+    explore = max(2.0 / max(trial.stage.limit, 2), 0.02)
+    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
+    played = trial.stage.play(behaviours, Shielding(model, resolution))
+    tried = [(*episode.tried, episode) for episode in played if episode.tried is not None]
+    foretold = np.array([risk for _, risk, _ in tried])
+    # An incident beyond the look-ahead counts for less, as it does in a risk.
+    happened = np.array([trial.gamma ** (episode.steps - 1 - at) * episode.incident for at, _, episode in tried])
+    return tuple(reliability_of(foretold, happened))
+
+
+def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool) -> tuple[_native.RiskModel, Card]:
+    """Calibrates a model; the card says whether its risks held on fresh episodes. Unless this is the last chance, a first
+    look at fewer episodes may settle that they do not."""
+    if not is_last:
+        few = dataclasses.replace(trial, episodes=max(trial.episodes // 3, 50))
+        resolution = resolution_of(few, model)
+        shift, account = shift_of(few, model, resolution)
+        if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets):
+            return model, card
+    else:
+        resolution = resolution_of(trial, model)
+    shift, _ = shift_of(trial, model, resolution)
+    # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    used = shift or 0.0
+    resolution, model = coarser(resolution, used), model.shifted(used)
+    fresh = trial.seed + trial.episodes
+    shielded = account_of(under_budgets(trial, model, resolution, fresh, trial.episodes))
+    trial.tell(f"on fresh episodes: {shielded}")
+    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=tuple(trial.budgets), shielded=shielded)
+    return model, card

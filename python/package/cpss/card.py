@@ -1,0 +1,193 @@
+"""What does a learned risk say about itself?
+
+A :class:`Card` travels with every :class:`cpss.Risk`: what it was learned from, how it was calibrated, and how well its
+risks agree with what happened. Whether anything may be promised follows from its numbers: :attr:`Card.calibrated`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+#: The borders of the reliability's bins.
+BORDERS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What episodes came to, on average. ``incidents`` is the sum of ``start``, ``chosen``, ``arriving`` and ``surprise``,
+    where there was a shield with a budget."""
+
+    episodes: int = 0
+    incidents: float = np.nan
+    return_mean: float = np.nan
+    steps_mean: float = np.nan
+    #: Share of decisions on which the proposal was refused.
+    interventions: float = 0.0
+    start: float = np.nan
+    chosen: float = np.nan
+    arriving: float = np.nan
+    surprise: float = np.nan
+    surprise_ci95: tuple[float, float] = (np.nan, np.nan)
+    #: What was chosen under the least budget.
+    chosen_least: float = np.nan
+
+    def keeps(self, budget: float) -> bool:
+        """Whether, with confidence, incidents are at most ``start + arriving + budget``: the surprise, and what was chosen
+        under that budget, fit into it."""
+        return self.episodes > 0 and self.surprise_ci95[1] + self.chosen_least <= budget
+
+    def __str__(self) -> str:
+        text = f"{self.episodes} episodes: incidents {self.incidents:.4f}, return {self.return_mean:.2f}, interventions {100 * self.interventions:.1f} %"
+        if np.isnan(self.surprise):
+            return text
+        return text + (
+            f"; {self.incidents:.4f} = start {self.start:.4f} + chosen {self.chosen:.4f} + arriving {self.arriving:.4f} + "
+            f"surprise {self.surprise:+.4f} (95 %: {self.surprise_ci95[0]:+.4f} to {self.surprise_ci95[1]:+.4f})"
+        )
+
+
+def account_of(played: list) -> Account:
+    """Sums episodes up."""
+    count = max(len(played), 1)
+    steps = sum(episode.steps for episode in played)
+    plain = dict(
+        episodes=len(played),
+        incidents=sum(episode.incident for episode in played) / count,
+        return_mean=sum(episode.total for episode in played) / count,
+        steps_mean=steps / count,
+        interventions=sum(episode.refused for episode in played) / max(steps, 1),
+    )
+    if not played or any(episode.account is None for episode in played):
+        return Account(**plain)
+    start, chosen, surprise, arriving = np.array([episode.account[1:5] for episode in played]).T
+    least = min(episode.shield for episode in played)
+    chosen_least = float(np.mean([episode.account[2] for episode in played if episode.shield == least]))
+    # Without a single incident the sample knows nothing of their spread: as if there had been one.
+    half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
+    mean = float(surprise.mean())
+    return Account(
+        **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()),
+        surprise=mean, surprise_ci95=(mean - half, mean + half), chosen_least=chosen_least,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How often an incident followed where a risk was foretold: one action ran, and the least risky ever after."""
+
+    low: float
+    high: float
+    count: int
+    predicted: float
+    happened: float
+
+
+def reliability_of(foretold: np.ndarray, happened: np.ndarray) -> list[Bin]:
+    """Sorts what was tried by the risk foretold."""
+    bins = []
+    for low, high in zip(BORDERS, BORDERS[1:]):
+        inside = (foretold >= low) & ((foretold < high) | (high == 1.0))
+        if inside.any():
+            bins.append(Bin(low, high, int(inside.sum()), float(foretold[inside].mean()), float(happened[inside].mean())))
+    return bins
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known about a learned risk.
+
+    Attributes:
+        environment: The id of the environment, if it has one.
+        source: ``"environment"``, or ``"log"`` if nobody has tried it out.
+        gamma: The chance that its look-ahead goes on to the next decision; 1 if it sees to the end.
+        horizon: Decisions of an episode, at most: a shield's horizon unless you say otherwise.
+        resolution: Avoidable risks below this are noise, and count as none.
+        steps: Transitions that it was learned from.
+        seed: The seed of everything.
+        rounds: Rounds of data.
+        shift: What is added to the log-odds of every risk: the calibration.
+        budgets: The budgets of the shields that it was calibrated under.
+        alone: Episodes of the policy without a shield.
+        shielded: Fresh episodes under the shield, with the account of their risk.
+        reliability: Risks foretold, and how often an incident followed.
+        notes: What else a user has to know.
+    """
+
+    environment: str = ""
+    source: str = "environment"
+    gamma: float = 1.0
+    horizon: int = 1000
+    resolution: float = 0.0
+    steps: int = 0
+    seed: int = 0
+    rounds: int = 0
+    shift: float = 0.0
+    budgets: tuple[float, ...] = ()
+    alone: Account = Account()
+    shielded: Account = Account()
+    reliability: tuple[Bin, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the promise of the least of ``budgets`` held, with confidence, on fresh shielded episodes: incidents were at
+        most what could not be avoided, plus the budget. Only then a budget promises anything."""
+        return self.source == "environment" and len(self.budgets) > 0 and self.shielded.keeps(min(self.budgets))
+
+    def promises(self, budget: float) -> bool:
+        """Whether anything is promised with this budget: not with one below those that it was calibrated under."""
+        return self.calibrated and budget >= min(self.budgets)
+
+    def __str__(self) -> str:
+        look = "to the end" if self.gamma == 1.0 else f"{1 / (1 - self.gamma):.0f} decisions"
+        budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
+        lines = [
+            f"risk of {self.environment or 'an environment'}: {'calibrated' if self.calibrated else 'NOT CALIBRATED: nothing is promised'}",
+            f"  learned from {self.steps} transitions ({self.source}) in {self.rounds} rounds, seed {self.seed}; looks ahead {look}; resolution {self.resolution:g}, log-odds {self.shift:+.2f}",
+        ]
+        if self.alone.episodes:
+            lines.append(f"  policy alone:    {self.alone}")
+        if self.shielded.episodes:
+            lines.append(f"  under the shield, budgets {budgets}: {self.shielded}")
+        lines += [f"  risk {bin.low:g} to {bin.high:g}: {bin.predicted:.4f} foretold, {bin.happened:.4f} happened ({bin.count} times)" for bin in self.reliability]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def to_json(self) -> str:
+        """As text; the same for equal cards."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Card:
+        """The card that was written down."""
+        return card_of(json.loads(text))
+
+
+def card_of(found: dict[str, Any]) -> Card:
+    """A card from plain words and numbers."""
+
+    def account(part: dict[str, Any]) -> Account:
+        low, high = part["surprise_ci95"]
+        return Account(**{**part, "surprise_ci95": (low, high)})
+
+    return Card(
+        **{
+            **found,
+            "budgets": tuple(found["budgets"]),
+            "notes": tuple(found["notes"]),
+            "alone": account(found["alone"]),
+            "shielded": account(found["shielded"]),
+            "reliability": tuple(Bin(**bin) for bin in found["reliability"]),
+        }
+    )
+
+
+def with_notes(card: Card, *notes: str) -> Card:
+    """The same card with more to say."""
+    return dataclasses.replace(card, notes=(*card.notes, *notes))
+
+

@@ -1,0 +1,254 @@
+"""How is the risk of every action learned in any environment?
+
+:func:`learn_risk` plays a round of episodes, learns from all rounds so far, and plays the next round mostly under the shield
+of what it has learned: what matters is where a shielded policy goes. After each round it asks whether the risk is calibrated;
+if so, it stops early. The learner is Rust's; see ``crates/learn``.
+
+Invariants: the same arguments and seed give the same risk, if the environment and the policy follow their seeds; a run
+that was killed goes on from its checkpoint and makes the same risk; episodes that calibrate or confirm are never learned from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cpss import _native
+from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, reliability
+from cpss.card import Card, account_of, with_notes
+from cpss.checkpoint import Checkpoint
+from cpss.envs import whole
+from cpss.playing import GOES_ON, Behaviour, Incident, Played, Shielding, Stage
+from cpss.risk import Risk
+
+#: Decisions that a look-ahead takes on average, unless it is said otherwise.
+LOOK_AHEAD = 100
+#: How proposals and thresholds are drawn while data are collected.
+RANDOM = (0.0, 0.0, 0.03, 0.1, 0.3, 1.0)
+THRESHOLDS = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
+EXPLORE = (0.0, 0.01, 0.05)
+#: Decisions in a batch, and how many decisions there are for every update.
+BATCH, DECISIONS_PER_UPDATE = 256, 24
+#: Critics that learn, of which the larger risk counts.
+CRITICS = 2
+#: In how many parts a round is learned: before each, every decision is looked at anew.
+PHASES = 2
+#: Seeds of episodes: learning from 0, calibration and confirmation from here.
+CALIBRATION = 1 << 30
+
+Progress = Callable[[str], None]
+
+
+def learn_risk(
+    make_env: Any,
+    incident: Incident,
+    policy: Any = None,
+    steps: int = 300_000,
+    *,
+    seed: int = 0,
+    budgets: float | Sequence[float] = (0.01, 0.03, 0.1),
+    look_ahead: float = LOOK_AHEAD,
+    rounds: int | None = None,
+    hidden: Sequence[int] = (64, 64),
+    calibration_episodes: int | None = None,
+    max_episode_steps: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | Progress = False,
+) -> Risk:
+    """Learns how likely an incident is after every action, and calibrates it on shielded episodes.
+
+    Args:
+        make_env: A function that makes the environment, such as ``lambda: gym.make("LunarLander-v3")``, or its id. One
+            environment or a ``SyncVectorEnv`` is used as it is. Actions are ``Discrete``, ``MultiDiscrete`` or ``MultiBinary`` of at
+            most 256 combinations, or a bounded ``Box``; observations are ``Box``, ``Discrete``, ``MultiBinary``,
+            ``MultiDiscrete``, or ``Dict`` and ``Tuple`` of these, of at most 4,096 numbers.
+        incident: What must not happen: a function of what ``env.step`` gives, ``(observation, reward, terminated, truncated,
+            info)``. An incident ends the episode.
+        policy: Who will propose actions: a model of Stable-Baselines3 (or anything with its ``predict``), a function of an
+            observation, or None for random actions. The risk is learned where this policy goes.
+        steps: Transitions to learn from, at most; it stops early once it is calibrated.
+        seed: Of everything.
+        budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
+            avoided. Nothing is promised below the least of them.
+        look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
+        rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
+        hidden: Units of the network's layers.
+        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about half of
+            ``steps``, and 200 to 2,000.
+        max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000).
+        checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
+        progress: True to be told on stderr how it goes, or a function of a text.
+
+    Returns:
+        A :class:`cpss.Risk`. Look at its ``card``: if that says that it is not calibrated, a shield with it promises nothing.
+
+    >>> def fell(observation, reward, terminated, truncated, info):
+    ...     return terminated
+    >>> risk = cpss.learn_risk("CartPole-v1", incident=fell, steps=20_000, calibration_episodes=50)
+    >>> risk.predict([0.0, 0.0, 0.15, 2.0]).argmin()              # falling to the right: push right
+    np.int64(1)
+    """
+    tell = teller(progress)
+    look_ahead = float(look_ahead)
+    if not look_ahead >= 1.0:
+        raise ValueError(f"`look_ahead` is {look_ahead}, but has to be at least 1 decision")
+    steps, seed = whole("steps", steps, 1000), whole("seed", seed, 0)
+    rounds = min(max(steps // 50_000, 4), 12) if rounds is None else whole("rounds", rounds, 1)
+    budgets = tuple(sorted(float(budget) for budget in ([budgets] if isinstance(budgets, (int, float)) else budgets)))
+    if not budgets or not all(0.0 < budget < 1.0 for budget in budgets):
+        raise ValueError(f"`budgets` is {budgets}, but has to be probabilities above 0 and below 1")
+    if not callable(incident):
+        raise ValueError(f"`incident` is {incident!r}, but has to be a function of (observation, reward, terminated, truncated, info)")
+    stage = Stage(make_env, incident, policy, max_episode_steps)
+    try:
+        run = Run(stage, steps, seed, rounds, 1.0 - 1.0 / look_ahead, list(hidden), budgets, calibration_episodes, tell)
+        return run.learn(None if checkpoint is None else Path(checkpoint))
+    finally:
+        stage.close()
+
+
+class Run:
+    """A risk in the making."""
+
+    def __init__(
+        self, stage: Stage, steps: int, seed: int, rounds: int, gamma: float, hidden: list[int], budgets: tuple[float, ...], episodes: int | None, tell: Progress
+    ) -> None:
+        self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
+        self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
+        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002, "learning_rate_final": 2e-5}
+        self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
+        self.round = 0
+        self.lengths: list[float] = []
+        self.scale: tuple[np.ndarray, np.ndarray]
+
+    def settings(self) -> dict[str, Any]:
+        """All that a run depends on, but for the functions that it was given."""
+        return {
+            "environment": self.stage.name, "numbers": self.stage.observations.count, "actions": self.stage.actions.count, "limit": self.stage.limit,
+            "steps": self.steps, "seed": self.seed, "rounds": self.rounds, "gamma": self.gamma, "hidden": self.hidden, "budgets": list(self.budgets),
+            "episodes": self._asked, "version": _native.__version__,
+        }  # fmt: skip
+
+    def learn(self, path: Path | None) -> Risk:
+        """All rounds, or as many as it takes."""
+        checkpoint = None if path is None else Checkpoint(path, self.settings())
+        if checkpoint is not None and checkpoint.resume(self):
+            self.tell(f"going on from {path} after round {self.round}")
+        # Where it was cut off in a calibration, that comes first.
+        risk = self._calibrated() if self.round > 0 else None
+        while risk is None:
+            self._play_round()
+            self._learn_round()
+            self.round += 1
+            if checkpoint is not None:
+                checkpoint.write(self)
+            risk = self._calibrated()
+        if checkpoint is not None:
+            checkpoint.remove()
+        return risk
+
+    def _play_round(self) -> None:
+        """Plays the episodes of a round and keeps what was seen."""
+        by = None if self.round == 0 else Shielding(self.learner.model())
+        decisions = self.steps // self.rounds
+        begin = time.perf_counter()
+        played = self.stage.play(self._behaviours(), by, decisions)
+        if self.round == 0:
+            rows = np.concatenate([np.array(episode.rows) for episode in played])
+            self.scale = scale_of(rows, self.stage.observations.measured)
+            self.learner.set_scale(*self.scale)
+        push(self.learner, played, self.stage.actions.point)
+        self.lengths.append(decisions / max(len(played), 1))
+        seen, incidents = self.learner.counts()
+        self.tell(f"round {self.round + 1} of {self.rounds}: {seen} transitions, {incidents} incidents so far ({time.perf_counter() - begin:.1f} s)")
+
+    def _behaviours(self) -> Iterator[Behaviour]:
+        """How the episodes of a round are played."""
+        draw = np.random.Generator(np.random.PCG64([self.seed, self.round]))
+        first = (self.seed * 7919 + self.round * 100_003) % CALIBRATION
+        for index in range(10**9):
+            shielded = self.round > 0
+            yield Behaviour(
+                seed=(first + index) % CALIBRATION,
+                random=float(draw.choice(RANDOM)),
+                threshold=float(draw.choice(THRESHOLDS)) if shielded else np.inf,
+                explore=float(draw.choice(EXPLORE)) if shielded else 0.0,
+                then_safest=bool(draw.random() < 0.3),
+            )
+
+    def _learn_round(self) -> None:
+        begin = time.perf_counter()
+        seen, _ = self.learner.counts()
+        updates = max(seen // DECISIONS_PER_UPDATE // 2, self.steps // self.rounds // DECISIONS_PER_UPDATE) // PHASES
+        loss = math.nan
+        for phase in range(PHASES):
+            if self.round + phase > 0:
+                self.learner.weigh()
+            loss = self.learner.learn(updates, phase * updates, PHASES * updates)
+        self.tell(f"  {PHASES * updates} updates, loss {loss:.4f} ({time.perf_counter() - begin:.1f} s)")
+
+    def _calibrated(self) -> Risk | None:
+        """The risk as it is now, if it is calibrated or there is no further round."""
+        last = self.round == self.rounds
+        if self.round < min(3, self.rounds) and not last:
+            return None
+        begin = time.perf_counter()
+        seen, incidents = self.learner.counts()
+        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.limit, steps=seen, seed=self.seed, rounds=self.round)
+        trial = self._trial()
+        model, card = calibrate(trial, self.learner.model(), card, last)
+        self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
+        # Risks that are much too high keep every promise, and say nothing.
+        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets)
+        if not good and not last:
+            return None
+        fresh = trial.seed + 2 * trial.episodes
+        alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))
+        card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))
+        if incidents == 0:
+            card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
+        self.tell(str(card))
+        return Risk(model, card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
+
+    def _trial(self) -> Trial:
+        length = self.lengths[-1] if self.lengths else self.stage.limit
+        episodes = self._asked or int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000))
+        return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
+
+
+def push(learner: _native.RiskLearner, played: list[Played], point: int) -> None:
+    """Gives episodes to a learner, in their order."""
+    for episode in played:
+        rows = np.array(episode.rows, np.float32)
+        actions = np.zeros(len(rows), np.int64) if point else np.array(episode.actions, np.int64)
+        if point:
+            rows = np.hstack([rows, np.array(episode.actions, np.float32)])
+        nexts = np.full(len(rows), GOES_ON, np.uint8)
+        nexts[-1] = episode.end
+        learner.push(rows, actions, nexts)
+
+
+def scale_of(rows: np.ndarray, measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is taken from each number, and what it is multiplied by then, so that measured ones spread by about 1."""
+    finite = np.where(np.isfinite(rows), rows, 0.0).astype(np.float64)
+    mean, spread = finite.mean(axis=0), finite.std(axis=0)
+    # What never changed has no scale yet: it is left as it is, so that a change is seen.
+    factor = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 1.0)
+    return np.where(measured, mean, 0.0).astype(np.float32), np.where(measured, factor, 1.0).astype(np.float32)
+
+
+def teller(progress: bool | Progress) -> Progress:
+    """Who is told how it goes."""
+    if callable(progress):
+        return progress
+    return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda _text: None)
+
+

@@ -1,0 +1,400 @@
+//! What does Python see of a risk that is learned in any environment?
+//!
+//! A [`RiskLearner`] keeps experience and learns from it; a [`RiskModel`] is what it has learned and answers for
+//! whole batches; [`RiskTerms`] are what an account of its risks goes by. Environments, rounds and
+//! calibration are Python's, in `package/cpss/risk.py` and beside it.
+//!
+//! **Invariants:** learning runs with the interpreter released and looks for Ctrl-C between blocks of updates; the
+//! same calls give the same bits; numbers that do not fit are a `ValueError`.
+
+use std::collections::BTreeMap;
+
+use cpss_learn::critic::Shape;
+use cpss_learn::critic::ensemble::{Ensemble, EnsembleLearner, Room, Scale};
+use cpss_learn::critic::experience::{Experience, Next};
+use cpss_learn::critic::learner::{CriticSpec, LearnerState};
+use cpss_learn::critic::untried::learn_untried;
+use cpss_learn::generator::Generator;
+use cpss_shield::{RiskRules, RiskSpec};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::episode::RiskTerms as Terms;
+use crate::settings::read;
+use crate::value_error;
+
+/// The metadata entry that holds the card.
+const CARD: &str = "card";
+
+/// Updates between two looks for Ctrl-C.
+const BLOCK: u64 = 50;
+
+/// A learner with its experience.
+#[pyclass(module = "cpss._native")]
+pub(crate) struct RiskLearner {
+    learner: EnsembleLearner,
+    experience: Experience,
+    scale: Scale,
+    point: usize,
+    as_safe: f64,
+}
+
+/// Numbers of decisions, actions, and what came of each.
+type Parts<'py> = (Bound<'py, PyArray1<i16>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>);
+
+/// One critic's learner: parameters, those of its target, moments, and counters.
+type State<'py> =
+    (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, [u64; 2]);
+
+/// The same, as it comes back.
+type Saved<'py> =
+    (PyReadonlyArray1<'py, f32>, PyReadonlyArray1<'py, f32>, PyReadonlyArray1<'py, f32>, [u64; 2]);
+
+#[pymethods]
+impl RiskLearner {
+    /// `settings` may have gamma, batch, learning_rate, learning_rate_final, follow, follow_outcomes, as_safe, hidden
+    /// (units of each layer), critics, seed.
+    #[new]
+    fn new(
+        numbers: usize,
+        actions: usize,
+        point: usize,
+        settings: &Bound<'_, pyo3::types::PyDict>,
+    ) -> PyResult<RiskLearner> {
+        let mut spec = CriticSpec::default();
+        let (mut hidden, mut critics, mut seed, mut as_safe) = (vec![64, 64], 2, 0, 0.001);
+        for (key, value) in settings {
+            let key: String = key.extract()?;
+            match key.as_str() {
+                "gamma" => spec.gamma = read(&key, &value, "a number")?,
+                "batch" => spec.batch = read(&key, &value, "a whole number from 1")?,
+                "learning_rate" => spec.learning_rate = read(&key, &value, "a number")?,
+                "learning_rate_final" => spec.learning_rate_final = read(&key, &value, "a number")?,
+                "follow" => spec.follow = read(&key, &value, "a number")?,
+                "follow_outcomes" => spec.follow_outcomes = read(&key, &value, "a whole number")?,
+                "as_safe" => as_safe = read(&key, &value, "a number")?,
+                "hidden" => hidden = read(&key, &value, "a list of whole numbers")?,
+                "critics" => critics = read(&key, &value, "1 or 2")?,
+                "seed" => seed = read(&key, &value, "a whole number from 0")?,
+                other => return Err(value_error(format!("a learner has no setting `{other}`"))),
+            }
+        }
+        if !(0.0 < spec.gamma && spec.gamma <= 1.0)
+            || spec.batch == 0
+            || !(1..=2).contains(&critics)
+        {
+            return Err(value_error("`gamma`, `batch` or `critics` is out of range"));
+        }
+        let shape =
+            Shape { fixed: numbers + point, item: 0, encoder: Vec::new(), head: hidden, actions };
+        let learner = EnsembleLearner::new(&shape, &spec, point, critics, seed);
+        Ok(RiskLearner {
+            learner: learner.map_err(value_error)?,
+            experience: Experience::with_points(numbers + point, point),
+            scale: Scale::none(numbers),
+            point,
+            as_safe,
+        })
+    }
+
+    /// Says how numbers are brought to a scale; before anything is pushed.
+    fn set_scale(
+        &mut self,
+        mean: PyReadonlyArray1<'_, f32>,
+        factor: PyReadonlyArray1<'_, f32>,
+    ) -> PyResult<()> {
+        let (mean, factor) = (mean.as_slice()?.to_vec(), factor.as_slice()?.to_vec());
+        let numbers = self.scale.mean.len();
+        if mean.len() != numbers || factor.len() != numbers || !self.experience.is_empty() {
+            return Err(value_error("a scale of another length, or too late"));
+        }
+        self.scale = Scale { mean, factor };
+        Ok(())
+    }
+
+    /// Adds decisions in the order of their episodes: what was seen (and the point that ran), the action's index, and
+    /// what came of it (0 goes on, 1 over, 2 incident, 3 unknown).
+    fn push(
+        &mut self,
+        rows: PyReadonlyArray2<'_, f32>,
+        actions: PyReadonlyArray1<'_, i64>,
+        nexts: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let (numbers, width) = (self.scale.mean.len(), self.scale.mean.len() + self.point);
+        let (actions, nexts) = (actions.as_slice()?, nexts.as_slice()?);
+        if rows.shape() != [actions.len(), width] || nexts.len() != actions.len() {
+            return Err(value_error("decisions of another shape"));
+        }
+        let most = self.learner.critics()[0].shape().actions;
+        let mut fixed = Vec::with_capacity(width);
+        for ((row, &action), &next) in rows.as_slice()?.chunks_exact(width).zip(actions).zip(nexts)
+        {
+            let next = match next {
+                0 => Next::GoesOn,
+                1 => Next::Over,
+                2 => Next::Incident,
+                _ => Next::Unknown,
+            };
+            let action = usize::try_from(action).ok().filter(|action| *action < most);
+            let action = action.ok_or_else(|| value_error("an action out of range"))?;
+            fixed.clear();
+            fixed.extend(self.scale.apply(&row[..numbers]));
+            fixed.extend_from_slice(&row[numbers..]);
+            if !fixed.iter().all(|number| number.is_finite()) {
+                // Nothing can be learned from what was not seen, nor from the decision that led there.
+                self.experience.cut();
+                continue;
+            }
+            self.experience.push(&fixed, &[], action, next);
+        }
+        Ok(())
+    }
+
+    /// Looks at every decision anew.
+    fn weigh(&mut self, py: Python<'_>) {
+        py.detach(|| self.learner.weigh(&mut self.experience, self.as_safe));
+    }
+
+    /// Makes updates, of which the first is the `first`-th of `all` in its round; returns the mean loss of the last few.
+    fn learn(&mut self, py: Python<'_>, updates: u64, first: u64, all: u64) -> PyResult<f64> {
+        let (mut done, mut loss) = (0, f64::NAN);
+        while done < updates {
+            let block = BLOCK.min(updates - done);
+            let (learner, experience) = (&mut self.learner, &self.experience);
+            loss = py
+                .detach(|| {
+                    let mut sum = 0.0;
+                    for update in done..done + block {
+                        let share = (first + update) as f64 / all.max(1) as f64;
+                        sum += learner.update(experience, share)?;
+                    }
+                    Ok(sum / block as f64)
+                })
+                .map_err(|error: cpss_learn::critic::learner::CriticDiverged| value_error(error))?;
+            done += block;
+            py.check_signals()?;
+        }
+        Ok(loss)
+    }
+
+    /// Learns which actions of this log nobody has tried: their risk is taken as 1 from now on.
+    fn learn_untried(&mut self, py: Python<'_>, updates: u64, seed: u64) -> PyResult<()> {
+        let shape = self.learner.critics()[0].shape().clone();
+        let experience = &self.experience;
+        let untried = py.detach(|| learn_untried(experience, &shape, updates, seed));
+        self.learner.set_untried(untried.map_err(value_error)?);
+        Ok(())
+    }
+
+    /// What has been learned so far.
+    fn model(&self) -> PyResult<RiskModel> {
+        let critics = self.learner.critics();
+        let ensemble = Ensemble::new(critics, self.scale.clone(), self.point, 0.0);
+        let ensemble = ensemble.ok_or_else(|| value_error("the scale is not finite"))?;
+        Ok(RiskModel { ensemble })
+    }
+
+    /// Decisions, and incidents among them.
+    fn counts(&self) -> (usize, usize) {
+        (self.experience.len(), self.experience.incidents())
+    }
+
+    /// The experience, to be saved.
+    fn experience<'py>(&self, py: Python<'py>) -> Parts<'py> {
+        let (numbers, actions, nexts) = self.experience.parts();
+        let bytes = |part: &[u8]| PyArray1::from_slice(py, part);
+        (PyArray1::from_slice(py, numbers), bytes(actions), bytes(nexts))
+    }
+
+    /// Adds experience that was saved.
+    fn add_experience(
+        &mut self,
+        numbers: PyReadonlyArray1<'_, i16>,
+        actions: PyReadonlyArray1<'_, u8>,
+        nexts: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<()> {
+        let (numbers, actions) = (numbers.as_slice()?, actions.as_slice()?);
+        if self.experience.extend(numbers, actions, nexts.as_slice()?) {
+            return Ok(());
+        }
+        Err(value_error("experience of another shape"))
+    }
+
+    /// The learners, to be saved, and the state of the stream of points.
+    fn state<'py>(&mut self, py: Python<'py>) -> (Vec<State<'py>>, u64) {
+        let points = self.learner.points_mut().state();
+        let states = self.learner.learners().iter().map(|learner| {
+            let state = learner.state();
+            let array = |part: &[f32]| PyArray1::from_slice(py, part);
+            let counters = [state.steps, state.sampling];
+            (array(&state.critic), array(&state.target), array(&state.moments), counters)
+        });
+        (states.collect(), points)
+    }
+
+    /// Goes on from what was saved.
+    fn restore(&mut self, states: Vec<Saved<'_>>, points: u64) -> PyResult<()> {
+        if states.len() != self.learner.learners().len() {
+            return Err(value_error("learners of another number"));
+        }
+        for (learner, (critic, target, moments, [steps, sampling])) in
+            self.learner.learners_mut().iter_mut().zip(states)
+        {
+            let list = |part: PyReadonlyArray1<'_, f32>| part.as_slice().map(<[f32]>::to_vec);
+            let (critic, target, moments) = (list(critic)?, list(target)?, list(moments)?);
+            let state = LearnerState { critic, target, moments, steps, sampling };
+            if !learner.restore(&state) {
+                return Err(value_error("a learner of another shape"));
+            }
+        }
+        *self.learner.points_mut() = Generator::from_state(points);
+        Ok(())
+    }
+}
+
+/// Points, one per row, and the risk of each.
+type Points<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>);
+
+/// A learned risk.
+#[pyclass(frozen, module = "cpss._native")]
+pub(crate) struct RiskModel {
+    ensemble: Ensemble,
+}
+
+#[pymethods]
+impl RiskModel {
+    /// Reads a file; also returns its card.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<(RiskModel, String)> {
+        let (ensemble, about) = Ensemble::from_bytes(bytes).map_err(value_error)?;
+        let card = about.get(CARD).cloned();
+        let card = card.ok_or_else(|| value_error("the file has no card"))?;
+        Ok((RiskModel { ensemble }, card))
+    }
+
+    /// The file's bytes, with a card.
+    fn to_bytes<'py>(&self, py: Python<'py>, card: &str) -> Bound<'py, PyBytes> {
+        let about = BTreeMap::from([(CARD.to_owned(), card.to_owned())]);
+        PyBytes::new(py, &self.ensemble.to_bytes(&about))
+    }
+
+    /// The same with another shift of the log-odds.
+    fn shifted(&self, shift: f32) -> RiskModel {
+        RiskModel { ensemble: self.ensemble.shifted(shift) }
+    }
+
+    /// The risk of every action, of each observation.
+    fn risks<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let [count, width] = [rows.shape()[0], rows.shape()[1]];
+        if width != self.ensemble.numbers() || self.ensemble.point() > 0 {
+            return Err(value_error(format!(
+                "an observation has {width} numbers, but has to have {}",
+                self.ensemble.numbers()
+            )));
+        }
+        let mut risks = vec![0.0; count * self.ensemble.actions()];
+        let rows = rows.as_slice()?.to_vec();
+        py.detach(|| self.ensemble.risks(&rows, &mut Room::default(), &mut risks));
+        PyArray1::from_vec(py, risks).reshape([count, self.ensemble.actions()])
+    }
+
+    /// The risk of each of some points in one observation.
+    fn risks_at<'py>(
+        &self,
+        py: Python<'py>,
+        row: PyReadonlyArray1<'_, f32>,
+        points: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (count, width) = (points.shape()[0], points.shape()[1]);
+        if row.len() != self.ensemble.numbers() || width != self.ensemble.point() || width == 0 {
+            return Err(value_error("an observation or points of another length"));
+        }
+        let mut risks = vec![0.0; count];
+        let (row, points) = (row.as_slice()?, points.as_slice()?);
+        self.ensemble.risks_at(row, points, &mut Room::default(), &mut risks);
+        Ok(PyArray1::from_vec(py, risks))
+    }
+
+    /// The proposal, the least risky point, and the one nearest to the proposal whose risk is at most `threshold` above
+    /// that; with their risks.
+    fn project<'py>(
+        &self,
+        py: Python<'py>,
+        row: PyReadonlyArray1<'_, f32>,
+        proposal: PyReadonlyArray1<'_, f32>,
+        threshold: f64,
+    ) -> PyResult<Points<'py>> {
+        let point = self.ensemble.point();
+        if row.len() != self.ensemble.numbers() || proposal.len() != point || point == 0 {
+            return Err(value_error("an observation or a proposal of another length"));
+        }
+        let proposal = proposal.as_slice()?;
+        let found = self.ensemble.project(row.as_slice()?, proposal, threshold);
+        let points = [proposal, &found.safest, &found.nearest].concat();
+        let points = PyArray1::from_vec(py, points).reshape([3, point])?;
+        Ok((points, PyArray1::from_slice(py, &found.risks)))
+    }
+
+    #[getter]
+    fn numbers(&self) -> usize {
+        self.ensemble.numbers()
+    }
+
+    #[getter]
+    fn actions(&self) -> usize {
+        self.ensemble.actions()
+    }
+
+    #[getter]
+    fn point(&self) -> usize {
+        self.ensemble.point()
+    }
+
+    #[getter]
+    fn shift(&self) -> f32 {
+        self.ensemble.shift()
+    }
+}
+
+/// What an account of learned risks goes by: look-ahead, resolution, and whether anything may be promised.
+#[pyclass(frozen, module = "cpss._native")]
+pub(crate) struct RiskTerms {
+    pub(crate) terms: Terms,
+}
+
+#[pymethods]
+impl RiskTerms {
+    #[new]
+    fn new(gamma: f64, resolution: f64, is_conservative: bool) -> PyResult<RiskTerms> {
+        let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() });
+        Ok(RiskTerms { terms: Terms { rules: rules.map_err(value_error)?, is_conservative } })
+    }
+
+    /// What each action costs, and the risk that cannot be avoided.
+    fn costs<'py>(
+        &self,
+        py: Python<'py>,
+        risks: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64)> {
+        let risks = risks.as_slice()?;
+        let mut costs = vec![0.0; risks.len()];
+        let rules = self.terms.rules;
+        let unavoidable = rules.costs(rules.memory().recalibration(), risks, &mut costs);
+        Ok((PyArray1::from_vec(py, costs), unavoidable.map_err(value_error)?))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, RiskTerms>,
+    ) -> (Bound<'py, pyo3::types::PyType>, (f64, f64, bool)) {
+        let Terms { rules, is_conservative } = slf.get().terms;
+        let RiskSpec { gamma, resolution, .. } = *rules.spec();
+        (slf.py().get_type::<RiskTerms>(), (gamma, resolution, is_conservative))
+    }
+}

@@ -1,0 +1,132 @@
+"""Contract: a risk fitted to a log agrees with what the log shows, takes what nobody tried as the worst, and says so."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from ledge import SIZE, WIND, Ledge, fell
+
+import cpss
+
+
+def record(episodes=600, tried=(-1, 0, 1)):
+    """What somebody did on the ledge: arrays with one row per decision."""
+    env, draw = Ledge(), np.random.default_rng(0)
+    log = {name: [] for name in ("observations", "actions", "rewards", "terminations", "truncations", "incidents")}
+    for seed in range(episodes):
+        observation, _ = env.reset(seed=seed)
+        over = False
+        while not over:
+            action = int(draw.choice(tried))
+            following, reward, terminated, truncated, info = env.step(action)
+            for name, value in zip(log, (observation, action, reward, terminated, truncated, info["fell"])):
+                log[name].append(value)
+            observation, over = following, terminated or truncated
+    return {name: np.array(values) for name, values in log.items()}
+
+
+SPACES = dict(observation_space=Ledge().observation_space, action_space=Ledge().action_space)
+
+
+def exact(gamma, actions=(-1, 0, 1)):
+    """The risk of every action at every position, by dynamic programming."""
+    least = np.zeros(SIZE)
+    least[0] = 1.0
+    for _ in range(3000):
+        risks = np.ones((SIZE, len(actions)))
+        for at in range(1, SIZE):
+            for place, action in enumerate(actions):
+                ends = [(1 - WIND, action), (WIND, action - 1)]
+                risks[at, place] = sum(
+                    chance * (1.0 if at + move <= 0 else gamma * least[min(at + move, SIZE - 1)]) for chance, move in ends
+                )
+        least[1:] = risks[1:].min(axis=1)
+    return risks
+
+
+def test_a_log_of_every_action_gives_the_risks_of_dynamic_programming():
+    risk = cpss.fit_risk(record(), **SPACES)
+    found = risk.predict_batch([at + 1 for at in range(1, SIZE)])
+    assert np.abs(found - exact(risk.card.gamma)[1:]).mean() < 0.04
+    assert not risk.card.calibrated and "nothing is promised" in str(risk.card)
+
+
+def test_what_nobody_tried_is_taken_as_the_worst_and_said():
+    log = record(tried=(0, 1))
+    risk = cpss.fit_risk(log, **SPACES)
+    found = risk.predict_batch([at + 1 for at in range(1, SIZE)])
+    assert (found[:, 0] > 0.95).all(), "towards the abyss: never tried"
+    assert np.abs(found[:, 1:] - exact(risk.card.gamma, (0, 1))[1:]).mean() < 0.04, "what was tried is as it was"
+    assert any("never tried" in note and "33 %" in note for note in risk.card.notes), risk.card.notes
+
+
+def test_every_form_of_a_log_says_the_same():
+    log = record(150)
+    ends = np.flatnonzero(log["terminations"] | log["truncations"])
+    episodes = [{name: values[begin : end + 1] for name, values in log.items()} for begin, end in zip([0, *(ends[:-1] + 1)], ends)]
+    plain = cpss.fit_risk(log, **SPACES, updates=400)
+    assert cpss.fit_risk(episodes, **SPACES, updates=400).to_bytes() == plain.to_bytes()
+    by_function = cpss.fit_risk(log, lambda observation, reward, terminated, truncated, info: terminated, **SPACES, updates=400)
+    assert by_function.to_bytes() == plain.to_bytes(), "a fall terminates"
+    assert cpss.fit_risk(log, **SPACES, updates=400, seed=1).to_bytes() != plain.to_bytes()
+
+
+def test_a_minari_data_set_is_read(tmp_path, monkeypatch):
+    import minari
+    from minari.data_collector import EpisodeBuffer
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env, buffers = gym.make("CartPole-v1"), []
+    draw = np.random.default_rng(0)
+    for seed in range(40):
+        seen, actions, rewards, over = [env.reset(seed=seed)[0]], [], [], False
+        while not over:
+            actions.append(int(draw.integers(2)))
+            observation, reward, terminated, truncated, _ = env.step(actions[-1])
+            seen.append(observation)
+            rewards.append(float(reward))
+            over = terminated or truncated
+        ends = [False] * (len(actions) - 1)
+        buffers.append(EpisodeBuffer(seed, seed, None, np.array(seen), np.array(actions), rewards, [*ends, terminated], [*ends, truncated], {}))
+    data = minari.create_dataset_from_buffers("cartpole/random-v0", buffers, env=env)
+    risk = cpss.fit_risk(data, lambda observation, reward, terminated, *_: terminated, updates=1200)
+    left, right = risk.predict([0.0, 0.0, 0.15, 1.0])
+    assert right < left, "falling to the right"
+    assert risk.observation_space == env.observation_space and risk.card.steps == sum(len(part.actions) for part in buffers)
+    with pytest.raises(ValueError, match="`incident` is missing"):
+        cpss.fit_risk(data)
+
+
+def test_a_shield_with_it_warns_and_promises_nothing():
+    risk = cpss.fit_risk(record(100), fell_of_log(), **SPACES, updates=400)
+    with pytest.warns(RuntimeWarning, match="NOT CALIBRATED"):
+        env = cpss.ShieldWrapper(Ledge(), risk=risk, budget=0.05, incident=fell)
+    env.reset(seed=0)
+    for _ in range(20):
+        *_, terminated, truncated, _ = env.step(0)
+        if terminated or truncated:
+            break
+    assert env.certificate()["promise"] is None
+
+
+def fell_of_log():
+    return lambda observation, reward, terminated, truncated, info: terminated
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (dict(log={}), "no `observations`"),
+        (dict(log=5), "`log` is int"),
+        (dict(log=[5]), "an episode of the log is int"),
+        (dict(log={"observations": [], "actions": [], "terminations": [], "incidents": []}), "no decision"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True]}), "what must not happen"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "incidents": [True, True]}), "2 `incidents`"),
+        (dict(observation_space=None), "is missing"),
+        (dict(action_space=gym.spaces.Box(-1, 1, (2,))), "have to be a list"),
+        (dict(log={"observations": [1], "actions": [9], "terminations": [True], "incidents": [True]}), "9"),
+    ],
+)
+def test_mistakes_are_named(change, words):
+    arguments = {"log": record(3), **SPACES, **change}
+    with pytest.raises(ValueError, match=words):
+        cpss.fit_risk(arguments.pop("log"), **arguments)

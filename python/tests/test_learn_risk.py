@@ -1,0 +1,273 @@
+"""Contract: `learn_risk` learns what can be calculated, says whether it is calibrated, and never loses a run."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from ledge import Ledge, fell
+
+import cpss
+from cpss.card import Card
+from cpss.numbers import ActionList, Observations, space_from_json, space_to_json
+
+
+def lake():
+    return gym.make("FrozenLake-v1")
+
+
+def drowned(observation, reward, terminated, truncated, info):
+    return terminated and reward == 0
+
+
+def cliff():
+    return gym.make("CliffWalking-v1", is_slippery=True, max_episode_steps=100)
+
+
+def fell_off(observation, reward, terminated, truncated, info):
+    return reward <= -100
+
+
+WORLDS = {"lake": (lake, drowned, 240_000), "cliff": (cliff, fell_off, 160_000)}
+
+
+@pytest.fixture(scope="module", params=sorted(WORLDS))
+def learned(request):
+    """A risk of a world that can be calculated."""
+    make, incident, steps = WORLDS[request.param]
+    risk = cpss.learn_risk(make, incident, steps=steps, rounds=4, calibration_episodes=300)
+    return make, incident, risk
+
+
+def exact_risks(env, incident, gamma):
+    """The risk of every action in every state, by dynamic programming."""
+    model, states, actions = env.unwrapped.P, env.observation_space.n, env.action_space.n
+    least = np.zeros(states)
+    for _ in range(4000):
+        risks = np.zeros((states, actions))
+        for state in range(states):
+            for action in range(actions):
+                for chance, following, reward, over in model[state][action]:
+                    worst = incident(following, reward, over, False, {})
+                    risks[state, action] += chance * (1.0 if worst else 0.0 if over else gamma * least[following])
+        least = risks.min(axis=1)
+    return risks
+
+
+def play(env, risk, budget, episodes, seed):
+    """Random proposals under a shield: which states were visited, how often an incident came, and what was promised."""
+    shielded = cpss.ShieldWrapper(env, risk=risk, budget=budget)
+    draw, visited, incidents, promises = np.random.default_rng(seed), set(), [], []
+    for episode in range(episodes):
+        observation, _ = shielded.reset(seed=seed + episode)
+        over = False
+        while not over:
+            visited.add(int(observation))
+            observation, reward, terminated, truncated, info = shielded.step(draw.integers(env.action_space.n))
+            over = terminated or truncated or bool(risk.incident(observation, reward, terminated, truncated, info))
+        certificate = shielded.certificate()
+        incidents.append(certificate["incident"])
+        promises.append(certificate["promise"])
+        assert sum(certificate["account"].values()) == pytest.approx(float(certificate["incident"]), abs=1e-9)
+        assert certificate["account"]["chosen"] <= budget
+    return visited, np.array(incidents, float), np.array(promises)
+
+
+def test_learned_risks_are_those_of_dynamic_programming_and_five_promises_hold(learned):
+    make, incident, risk = learned
+    assert risk.card.calibrated, risk.card
+    env, visited = make(), set()
+    for budget in (0.01, 0.02, 0.05, 0.1, 0.2):
+        seen, incidents, promises = play(make(), risk, budget, 60, seed=10_000_000)
+        visited |= seen
+        rate, promise = incidents.mean(), promises.mean()
+        # The lower end of a 95 % interval: what was measured must not contradict the promise.
+        assert rate - 1.64 * np.sqrt(rate * (1 - rate) / len(incidents)) <= promise, (budget, rate, promise)
+        assert promise < 0.5, "a promise that says nothing"
+    assert len(visited) > 5
+    exact = exact_risks(env, incident, risk.card.gamma)
+    states = sorted(visited)
+    found = risk.predict_batch(states)
+    assert np.abs(found - exact[states]).mean() <= 0.02
+
+
+@pytest.fixture(scope="module")
+def cartpole():
+    risk = cpss.learn_risk("CartPole-v1", incident=lambda observation, reward, terminated, *_: terminated, steps=100_000, calibration_episodes=100)
+    return risk
+
+
+def test_a_pole_that_always_falls_hardly_ever_does_under_the_shield(cartpole):
+    assert cartpole.card.calibrated and cartpole.card.alone.incidents == 1.0
+    env, draw = cpss.ShieldWrapper(gym.make("CartPole-v1"), risk=cartpole, budget=0.02), np.random.default_rng(0)
+    falls = 0
+    for episode in range(40):
+        env.reset(seed=20_000_000 + episode)
+        over = False
+        while not over:
+            _, _, terminated, truncated, info = env.step(draw.integers(2))
+            over = terminated or truncated
+        falls += terminated
+        assert info["shield"]["promise"] < 0.5
+    assert falls <= 2, "less than 95 % fewer"
+
+
+QUICK = dict(steps=4000, rounds=2, calibration_episodes=20, hidden=(16,))
+
+
+def test_the_same_seed_gives_the_same_risk_and_another_seed_another():
+    first, again, other = (cpss.learn_risk(Ledge, fell, **QUICK, seed=seed).to_bytes() for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("observations", ["discrete", "box", "dict"])
+@pytest.mark.parametrize("actions", ["discrete", "multi-discrete", "multi-binary"])
+def test_every_space_is_served(observations, actions):
+    risk = cpss.learn_risk(lambda: Ledge(observations, actions), fell, **{**QUICK, "steps": 20_000, "hidden": (32,)})
+    env = Ledge(observations, actions)
+    observation, _ = env.reset(seed=0)
+    towards, away = {"discrete": (0, 2), "multi-discrete": (1, 5), "multi-binary": (2, 1)}[actions]
+    env._at = 1
+    risks = risk.predict(env._see(1))
+    assert risks[towards] > 0.8 and risks[away] < risks[towards] - 0.5, "one step from the abyss"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shielded = cpss.ShieldWrapper(env, risk=risk, budget=0.05)
+    shielded.reset(seed=1)
+    env._at = 1
+    shielded._observation = env._see(1)
+    proposal = ActionList(env.action_space).write(towards)
+    *_, info = shielded.step(proposal)
+    assert info["shield"]["verdict"] == "replace"
+    assert np.array_equal(info["shield"]["proposed_action"], proposal)
+    assert not np.array_equal(info["shield"]["executed_action"], proposal)
+
+
+def test_points_of_a_box_are_judged_as_inputs_of_the_critic():
+    risk = cpss.learn_risk(lambda: Ledge("box", "box"), fell, **{**QUICK, "steps": 30_000, "hidden": (32, 32)})
+    at_the_edge = np.array([[1.0], [1.0]])
+    towards, away = risk.predict(at_the_edge, [[-2.5, 0.0], [2.5, 0.0]])
+    assert towards > 0.8 and away < 0.5
+    with pytest.raises(ValueError, match="one per row"):
+        risk.predict(at_the_edge)
+
+
+def test_a_file_and_a_copy_say_the_same(tmp_path):
+    risk = cpss.learn_risk(lambda: Ledge("dict"), fell, **QUICK)
+    risk.save(tmp_path / "ledge.risk")
+    loaded = cpss.Risk.load(tmp_path / "ledge.risk")
+    observation = Ledge("dict").reset(seed=1)[0]
+    for other in (loaded, pickle.loads(pickle.dumps(risk)), copy.deepcopy(risk)):
+        assert np.array_equal(other.predict(observation), risk.predict(observation))
+        assert other.card == risk.card or repr(other.card) == repr(risk.card)
+        assert other.observation_space == risk.observation_space
+    assert loaded.incident is None
+    assert Card.from_json(risk.card.to_json()).to_json() == risk.card.to_json()
+    data = (tmp_path / "ledge.risk").read_bytes()
+    for damaged in (data[: len(data) // 2], data.replace(b"cpss critics 1", b"cpss critics 9"), b""):
+        (tmp_path / "bad.risk").write_bytes(damaged)
+        with pytest.raises(ValueError, match="bad.risk"):
+            cpss.Risk.load(tmp_path / "bad.risk")
+
+
+def test_a_reliability_plot_is_drawn(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    risk = cpss.learn_risk(Ledge, fell, **QUICK)
+    axes = risk.plot()
+    axes.figure.savefig(tmp_path / "reliability.png")
+    assert len(axes.lines) > 2 and (tmp_path / "reliability.png").stat().st_size > 1000
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import cpss, ledge
+risk = cpss.learn_risk(ledge.Ledge, ledge.fell, steps=24_000, rounds=6, calibration_episodes=20, hidden=(16,), seed=5, checkpoint=sys.argv[2])
+risk.save(sys.argv[3])
+"""
+
+
+def test_a_run_killed_at_any_moment_goes_on_and_makes_the_same_risk(tmp_path):
+    folder, checkpoint, out = os.path.dirname(__file__), tmp_path / "run.checkpoint", tmp_path / "killed.risk"
+    command = [sys.executable, "-c", KILLED, folder, str(checkpoint), str(out)]
+    for kill in range(2):
+        before = checkpoint.stat().st_mtime_ns if kill else 0
+        process = subprocess.Popen(command)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        assert process.wait() == -signal.SIGKILL, "it was over before it could be killed"
+    subprocess.run(command, check=True, timeout=120)
+    assert not checkpoint.exists()
+    whole = [*command[:-2], str(tmp_path / "other.checkpoint"), str(tmp_path / "whole.risk")]
+    subprocess.run(whole, check=True, timeout=120)
+    assert out.read_bytes() == (tmp_path / "whole.risk").read_bytes()
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run.checkpoint"
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="delete it to start again"):
+        cpss.learn_risk(Ledge, fell, **QUICK, checkpoint=path)
+    with pytest.raises(ValueError, match="no folder"):
+        cpss.learn_risk(Ledge, fell, **QUICK, checkpoint=tmp_path / "nowhere" / "run")
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (dict(incident=3), "`incident` is 3"),
+        (dict(make_env=7), "`make_env` is 7"),
+        (dict(make_env=lambda: 7), "`make_env` gave 7"),
+        (dict(policy=7), "`policy` is 7"),
+        (dict(steps=10), "`steps` is 10"),
+        (dict(budgets=()), "`budgets`"),
+        (dict(budgets=2.0), "`budgets`"),
+        (dict(look_ahead=0.5), "`look_ahead`"),
+        (dict(make_env=lambda: gym.make("CartPole-v1"), policy=lambda observation: 9), "9"),
+    ],
+)
+def test_mistakes_are_named(change, words):
+    with pytest.raises(ValueError, match=words):
+        cpss.learn_risk(**{"make_env": Ledge, "incident": fell, **QUICK, **change})
+
+
+def test_spaces_that_cannot_be_counted_are_refused():
+    with pytest.raises(ValueError, match="at most 256"):
+        ActionList(spaces.MultiDiscrete([20, 20]))
+    with pytest.raises(ValueError, match="at most 4096"):
+        Observations(spaces.Box(0, 255, (84, 84, 3), np.uint8))
+    with pytest.raises(ValueError, match="Text"):
+        Observations(spaces.Dict({"words": spaces.Text(5)}))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(-np.inf, np.inf, (3,)),
+        spaces.Box(np.array([0.1, -2.0]), np.array([1.0, 3.0]), dtype=np.float64),
+        spaces.Discrete(4, start=-2),
+        spaces.MultiDiscrete([2, 3], start=[1, 0]),
+        spaces.Dict({"b": spaces.MultiBinary([2, 2]), "a": spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1, (2, 2), np.uint8)])}),
+    ],
+)
+def test_a_space_in_a_file_is_the_same_space(space):
+    import json
+
+    assert space_from_json(json.loads(json.dumps(space_to_json(space)))) == space
+    if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
+        actions = ActionList(space)
+        assert [actions.read(actions.write(place)) for place in range(actions.count)] == list(range(actions.count))

@@ -1,0 +1,156 @@
+"""Contract: a shield with a learned risk keeps its account, promises only what was calibrated, and says loudly if not."""
+
+import copy
+import pickle
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from ledge import Ledge, fell
+
+import cpss
+
+GOOD = dict(steps=40_000, rounds=4, calibration_episodes=200, budgets=(0.02, 0.05), hidden=(32,))
+
+
+@pytest.fixture(scope="module")
+def good():
+    risk = cpss.learn_risk(Ledge, fell, **GOOD)
+    assert risk.card.calibrated, risk.card
+    return risk
+
+
+@pytest.fixture(scope="module")
+def bad():
+    """A risk of a pole that falls whatever it says: it has hardly seen anything."""
+    risk = cpss.learn_risk("CartPole-v1", lambda observation, reward, terminated, *_: terminated, steps=1000, rounds=1, calibration_episodes=20, hidden=(8,))
+    assert not risk.card.calibrated, risk.card
+    return risk
+
+
+def episode(env, seed, propose):
+    """Plays one; gives the certificate and the last info."""
+    env.reset(seed=seed)
+    over = False
+    while not over:
+        *_, terminated, truncated, info = env.step(propose())
+        over = terminated or truncated
+    return env.certificate(), info
+
+
+def test_the_account_balances_and_the_promise_is_stated(good):
+    env, draw = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02), np.random.default_rng(0)
+    for seed in range(20):
+        certificate, info = episode(env, seed, lambda: draw.integers(-1, 2))
+        account, shield = certificate["account"], info["shield"]
+        assert sum(account.values()) == pytest.approx(float(info["fell"]), abs=1e-9)
+        assert certificate["charge"] == "predicted" and certificate["budget_kept"] and account["chosen"] <= 0.02
+        assert certificate["promise"] == pytest.approx(account["start"] + account["arriving"] + 0.02)
+        assert shield["promise"] == certificate["promise"] and certificate["incident"] is info["fell"]
+        assert shield["risk"] == pytest.approx(shield["unavoidable"] + shield["cost_executed"], abs=good.card.resolution)
+
+
+def test_a_risk_that_is_not_calibrated_is_told_loudly_once_and_promises_nothing(bad):
+    with pytest.warns(RuntimeWarning, match="NOT CALIBRATED") as said:
+        env = cpss.ShieldWrapper(gym.make("CartPole-v1"), risk=bad, budget=0.02)
+        certificate, info = episode(env, 0, lambda: 0)
+    assert len(said) == 1 and said[0].filename == __file__
+    assert certificate["promise"] is None and np.isnan(info["shield"]["promise"])
+    assert "NOT CALIBRATED" in str(bad.card) and "NOT calibrated" in repr(bad)
+    with pytest.raises(ValueError, match="NOT CALIBRATED"):
+        cpss.ShieldWrapper(gym.make("CartPole-v1"), risk=bad, budget=0.02, uncalibrated="raise")
+
+
+def test_nothing_is_promised_below_the_budgets_of_the_calibration(good):
+    with pytest.warns(RuntimeWarning, match="calibrated for budgets from 0.02"):
+        env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.001)
+    assert episode(env, 0, lambda: 0)[0]["promise"] is None
+    with pytest.raises(ValueError, match="calibrated for budgets from 0.02"):
+        cpss.ShieldWrapper(Ledge(), risk=good, budget=0.001, uncalibrated="raise")
+
+
+def test_a_calibrated_risk_is_silent(good):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        episode(cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02), 0, lambda: 0)
+
+
+def test_a_shadow_judges_and_promises_nothing(good):
+    env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02, mode="shadow")
+    certificate, info = episode(env, 0, lambda: -1)
+    assert info["fell"] and certificate["promise"] is None
+    assert certificate["replaced"] > 0 and info["shield"]["executed_action"] == -1
+
+
+def test_an_incident_closes_the_account_where_the_environment_goes_on(good):
+    env = cpss.ShieldWrapper(Ledge(fall_ends=False), risk=good, budget=0.02, mode="shadow")
+    env.reset(seed=0)
+    accounts = []
+    for _ in range(8):
+        *_, info = env.step(-1)
+        accounts.append((info["fell"], env.certificate()["account"]))
+    first = [happened for happened, _ in accounts].index(True)
+    assert first < 7
+    assert all(account == accounts[first][1] for _, account in accounts[first:])
+    assert env.certificate()["incident"] is True
+
+
+def test_without_the_function_the_account_stays_open(good, tmp_path):
+    good.save(tmp_path / "risk")
+    loaded = cpss.Risk.load(tmp_path / "risk")
+    certificate, _ = episode(cpss.ShieldWrapper(Ledge(), risk=loaded, budget=0.02), 0, lambda: 0)
+    assert certificate["incident"] is None and certificate["promise"] is not None
+    certificate, _ = episode(cpss.ShieldWrapper(Ledge(), risk=loaded, budget=0.02, incident=fell), 0, lambda: 0)
+    assert certificate["incident"] is False
+
+
+def test_a_function_that_fails_is_taken_for_an_incident_and_told(good):
+    env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02, incident=lambda *_: 1 / 0)
+    env.reset(seed=0)
+    with pytest.warns(RuntimeWarning, match="taken for an incident"):
+        *_, info = env.step(1)
+    assert "ZeroDivisionError" in info["shield"]["reason"]
+    assert env.certificate()["incident"] is True
+
+
+def test_a_copy_and_a_pickled_one_go_on_with_the_account(good):
+    env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02)
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step(0)
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        original = copy.deepcopy(env)
+        for _ in range(5):
+            assert repr(twin.step(1)[-1]["shield"]) == repr(original.step(1)[-1]["shield"])
+
+
+def test_masks_are_what_the_shield_lets_through(good):
+    env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.02)
+    env.reset(seed=0)
+    for _ in range(20):
+        masks = env.action_masks()
+        action = int(np.flatnonzero(masks)[0]) - 1
+        *_, truncated, info = env.step(action)
+        assert info["shield"]["verdict"] == "admit" and masks.any()
+        if truncated:
+            break
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (dict(budget=None), "`budget` is missing"),
+        (dict(observed=lambda *_: 0.0), "nobody asks what `observed` says"),
+        (dict(uncalibrated="ignore"), "`uncalibrated` is 'ignore'"),
+        (dict(env=gym.make("CartPole-v1")), "observation space"),
+        (dict(env=Ledge("discrete", "multi-binary")), "action space"),
+        (dict(cost=lambda *_: [0, 0, 0]), "nobody asks it"),
+        (dict(incident=5), "`incident` is 5"),
+        (dict(risk=None, cost=lambda *_: [0], incident=fell), "goes with a learned `risk`"),
+    ],
+)
+def test_mistakes_are_named(good, change, words):
+    arguments = {"env": Ledge(), "risk": good, "budget": 0.02, **change}
+    with pytest.raises(ValueError, match=words):
+        cpss.ShieldWrapper(arguments.pop("env"), **arguments)
