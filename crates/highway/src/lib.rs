@@ -1,6 +1,6 @@
 //! highway-env's driving tasks, seed for seed, and fast.
 //!
-//! The world that CPSS is tested in: `merge`, `highway`, `intersection` and `racetrack` with the
+//! The world that CPSS is tested in: `merge`, `highway`, `intersection`, `racetrack` and `roundabout` with the
 //! semantics of highway-env 1.12.1. The same seed gives the same cars, the same actions lead to
 //! the same states, observations and rewards (within 1e-6, whole episodes long), and a step costs
 //! microseconds instead of a tenth of a second.

@@ -198,6 +198,10 @@ impl LearnedRisk {
         if !(good(card.gamma) && (0.0..=MOST_RESOLUTION).contains(&card.resolution)) {
             return mismatch("numbers");
         }
+        let Calibration { regimes, by_regime, .. } = &card.calibration;
+        if !by_regime.is_empty() && by_regime.len() != regimes.len() {
+            return mismatch("regimes");
+        }
         // Half a thousandth: cards round.
         let differs = |shift: f64| (f64::from(critic.shift()) - shift).abs() > 5e-4;
         if card.calibration.episodes > 0 && differs(card.calibration.shift) {

@@ -13,7 +13,7 @@
 //! holds by definition of `d_t`, whatever the critic says: the sum telescopes.
 //!
 //! `c_t` is the cost that was *charged*. It may be less than the avoidable risk: what lies below the
-//! critic's resolution is charged as 0. So the surprise is the critic's own, measured against the
+//! critic's resolution is charged as next to nothing. So the surprise is the critic's own, measured against the
 //! risk `rho` that it foretold, plus what was not charged:
 //!
 //! ```text

@@ -25,7 +25,7 @@ pub struct RiskSpec {
     /// The probability `gamma` with which a decision survives the critic's look-ahead. Above 0, at
     /// most 1; 1 if the critic sees to the end of an episode.
     pub gamma: f64,
-    /// What the critic can tell apart: avoidable risks below it count as 0. At least 0, below 1.
+    /// What the critic can tell apart: avoidable risks below it count as next to nothing. At least 0, below 1.
     pub resolution: f64,
     /// The rate `eta` of the recalibration; 0 for none. At least 0 and finite.
     pub rate: f64,
@@ -110,8 +110,9 @@ impl RiskRules {
     ///
     /// Each risk is raised by the recalibration first. `V` is the least of those that are
     /// probabilities, or 1 if none is. A cost is `rho - V`; of what is below the resolution next to
-    /// nothing is left, so that it is neither refused nor charged, and yet the least risky action is
-    /// the one that costs least. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
+    /// nothing is left: it fits every threshold above zero and adds nothing to speak of to what was
+    /// spent, and yet the least risky action is the one that costs least. Where nothing at all may be
+    /// spent any more, only that one runs. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
     /// critic's numbers have overflowed, and neither is to be had for nothing.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ use crate::policy::{SHIPPED_SEEDS, policy_task};
 use crate::regime::Regime;
 
 /// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
-const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
+pub(super) const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
 const FINE_STEP: f32 = 0.1;
 
 /// Budgets that a critic is calibrated under, by halves.

@@ -10,7 +10,7 @@ use clap::Args;
 use cpss_highway::TaskId;
 use cpss_risk::card::MOST_RESOLUTION;
 
-use super::calibrate::{Known, Stage, certify};
+use super::calibrate::{Known, SHIFTS, Stage, certify};
 use super::journal::check_place;
 use super::shipped::RiskSource;
 use super::{enough, load_regimes, score};
@@ -43,8 +43,15 @@ pub struct Options {
     #[arg(long, value_parser = parse_share)]
     pub resolution: Option<f64>,
     /// A shift below which an earlier calibration on these episodes found none that is enough
-    #[arg(long, value_name = "SHIFT", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHIFT", default_value = "0", value_parser = parse_shift)]
     pub from: f32,
+}
+
+/// One of the shifts that are tried.
+fn parse_shift(text: &str) -> Result<f32, String> {
+    let shift = text.parse::<f32>().ok().filter(|shift| SHIFTS.contains(shift));
+    let known = SHIFTS.map(|shift| shift.to_string()).join(", ");
+    shift.ok_or_else(|| format!("expected one of {known}"))
 }
 
 /// A difference of risk that may count as none.
