@@ -1,6 +1,7 @@
 """Contract: a shield with a learned risk keeps its account, promises only what was calibrated, and says loudly if not."""
 
 import copy
+import dataclasses
 import pickle
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 from ledge import Ledge, fell
 
 import cpss
+from cpss.card import Account, Card
 
 GOOD = dict(steps=40_000, rounds=4, calibration_episodes=200, budgets=(0.02, 0.05), hidden=(32,))
 
@@ -68,6 +70,21 @@ def test_nothing_is_promised_below_the_budgets_of_the_calibration(good):
     assert episode(env, 0, lambda: 0)[0]["promise"] is None
     with pytest.raises(ValueError, match="calibrated for budgets from 0.02"):
         cpss.ShieldWrapper(Ledge(), risk=good, budget=0.001, uncalibrated="raise")
+
+
+def test_nor_above_them(good):
+    with pytest.warns(RuntimeWarning, match="calibrated for budgets from 0.02 to 0.05, so with 0.2"):
+        env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.2)
+    assert episode(env, 0, lambda: 0)[0]["promise"] is None
+
+
+def test_a_risk_is_calibrated_only_if_every_budget_holds():
+    card = Card(budgets=(0.05, 0.1), shielded=Account(episodes=100, surprise_ci95=(-0.02, 0.02), chosen_each=(0.01, 0.07)))
+    assert card.calibrated and card.promises(0.05) and card.promises(0.07) and card.promises(0.1)
+    assert not card.promises(0.04) and not card.promises(0.11)
+    for chosen in ((0.01, 0.09), (0.04, 0.07), (0.01, np.nan), (0.01,), ()):
+        other = dataclasses.replace(card, shielded=dataclasses.replace(card.shielded, chosen_each=chosen))
+        assert not other.calibrated and not other.promises(0.07), chosen
 
 
 def test_a_calibrated_risk_is_silent(good):
