@@ -280,6 +280,13 @@ def test_mistakes_are_named(change, words):
         cpss.learn_risk(**{"make_env": Ledge, "incident": fell, **QUICK, **change})
 
 
+def test_a_row_is_not_the_environments_own_array():
+    seen = np.array([1.0, 2.0], np.float32)
+    row = Observations(spaces.Box(-9, 9, (2,))).row(seen)
+    seen[:] = 7.0
+    assert row.tolist() == [1.0, 2.0]
+
+
 def test_spaces_that_cannot_be_counted_are_refused():
     with pytest.raises(ValueError, match="at most 256"):
         ActionList(spaces.MultiDiscrete([20, 20]))
