@@ -87,6 +87,32 @@ def test_a_risk_is_calibrated_only_if_every_budget_holds():
         assert not other.calibrated and not other.promises(0.07), chosen
 
 
+class Blinded(Ledge):
+    """Nobody sees anything."""
+
+    def _see(self, at):
+        return np.full((2, 1), np.nan)
+
+
+@pytest.mark.parametrize("kind, proposal, resort", [("discrete", -1, 1), ("box", np.array([-2.5, 0.0], np.float32), np.array([2.5, 1.0], np.float32))])
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_read_runs_the_last_resort(kind, proposal, resort):
+    risk = cpss.learn_risk(lambda: Ledge("box", kind), fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,))
+    blind = np.full((2, 1), np.nan)
+    assert np.isnan(risk.predict(blind, None if kind == "discrete" else [proposal, resort])).all()
+    env = cpss.ShieldWrapper(Blinded("box", kind), risk=risk, budget=0.05, last_resort=resort)
+    env.reset(seed=0)
+    for _ in range(2):
+        *_, info = env.step(proposal)
+        assert info["shield"]["verdict"] == "infeasible" and "unusable-cost" in info["shield"]["reason"]
+        assert np.array_equal(info["shield"]["executed_action"], resort)
+    if kind == "discrete":
+        envs = cpss.ShieldVectorWrapper(gym.vector.SyncVectorEnv([lambda: Blinded("box", kind)] * 2), risk=risk, budget=0.05, last_resort=2)
+        envs.reset(seed=0)
+        *_, infos = envs.step([-1, 0])
+        assert infos["shield"]["executed_action"].tolist() == [1, 1]
+
+
 def test_a_calibrated_risk_is_silent(good):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
