@@ -6,6 +6,8 @@ import pytest
 from ledge import SIZE, WIND, Ledge, fell
 
 import cpss
+from cpss.fitting import episodes_of
+from cpss.playing import INCIDENT, OVER, UNKNOWN
 
 
 def record(episodes=600, tried=(-1, 0, 1)):
@@ -108,6 +110,30 @@ def test_a_shield_with_it_warns_and_promises_nothing():
     assert env.certificate()["promise"] is None
 
 
+def test_an_incident_that_only_the_last_observation_shows_is_not_lost():
+    def at_the_bottom(observation, reward, terminated, truncated, info):
+        return observation == 1
+
+    log = record(60)
+    following = np.append(log["observations"][1:], 0)
+    over = log["terminations"] | log["truncations"]
+    following[over] = np.where(log["incidents"][over], 1, 3)
+    plain = [episode.end for episode in episodes_of(log, None)]
+    assert INCIDENT in plain and UNKNOWN in plain
+    assert [episode.end for episode in episodes_of(log, at_the_bottom)] == plain, "`incidents` say"
+    del log["incidents"]
+    shown = {**log, "next_observations": following}
+    assert [episode.end for episode in episodes_of(shown, at_the_bottom)] == plain
+    # Without them nobody knows how those episodes ended, and least of all that they ended well.
+    found = list(episodes_of(log, at_the_bottom))
+    assert {episode.end for episode in found} == {UNKNOWN} and all(episode.is_unseen for episode in found)
+    notes = cpss.fit_risk(log, at_the_bottom, **SPACES, updates=4).card.notes
+    assert any("60 episodes ended is not known" in note for note in notes), notes
+    assert not any("is not known" in note for note in cpss.fit_risk(shown, at_the_bottom, **SPACES, updates=4).card.notes)
+    safe = {**shown, "next_observations": np.full(len(following), 3)}
+    assert OVER in [episode.end for episode in episodes_of(safe, at_the_bottom)]
+
+
 def fell_of_log():
     return lambda observation, reward, terminated, truncated, info: terminated
 
@@ -118,12 +144,13 @@ def fell_of_log():
         (dict(log={}), "no `observations`"),
         (dict(log=5), "`log` is int"),
         (dict(log=[5]), "an episode of the log is int"),
-        (dict(log={"observations": [], "actions": [], "terminations": [], "incidents": []}), "no decision"),
-        (dict(log={"observations": [1], "actions": [0], "terminations": [True]}), "what must not happen"),
-        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "incidents": [True, True]}), "2 `incidents`"),
+        (dict(log={"observations": [], "actions": [], "terminations": [], "truncations": [], "incidents": []}), "no decision"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False]}), "what must not happen"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False], "incidents": [True, True]}), "2 `incidents`"),
         (dict(observation_space=None), "is missing"),
         (dict(action_space=gym.spaces.Box(-1, 1, (2,))), "have to be a list"),
-        (dict(log={"observations": [1], "actions": [9], "terminations": [True], "incidents": [True]}), "9"),
+        (dict(log={"observations": [1], "actions": [9], "terminations": [True], "truncations": [False], "incidents": [True]}), "9"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "incidents": [True]}), "no `truncations`"),
     ],
 )
 def test_mistakes_are_named(change, words):

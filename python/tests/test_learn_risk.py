@@ -1,6 +1,7 @@
 """Contract: `learn_risk` learns what can be calculated, says whether it is calibrated, and never loses a run."""
 
 import copy
+import dataclasses
 import os
 import pickle
 import signal
@@ -16,8 +17,10 @@ from gymnasium import spaces
 from ledge import Ledge, fell
 
 import cpss
-from cpss.card import Card
+import cpss.calibration
+from cpss.card import Account, Card, account_of
 from cpss.numbers import ActionList, Observations, space_from_json, space_to_json
+from cpss.playing import Stage
 
 
 def lake():
@@ -43,7 +46,8 @@ WORLDS = {"lake": (lake, drowned, 240_000), "cliff": (cliff, fell_off, 160_000)}
 def learned(request):
     """A risk of a world that can be calculated."""
     make, incident, steps = WORLDS[request.param]
-    risk = cpss.learn_risk(make, incident, steps=steps, rounds=4, calibration_episodes=300)
+    # As many episodes to calibrate on as it takes by default: with a greatest budget of 0.2, 300 are too few to tell.
+    risk = cpss.learn_risk(make, incident, steps=steps, rounds=4, budgets=(0.01, 0.03, 0.1, 0.2))
     return make, incident, risk
 
 
@@ -118,6 +122,37 @@ def test_a_pole_that_always_falls_hardly_ever_does_under_the_shield(cartpole):
         falls += terminated
         assert info["shield"]["promise"] < 0.5
     assert falls <= 2, "less than 95 % fewer"
+
+
+SOON = dict(steps=40_000, rounds=4, calibration_episodes=200, budgets=(0.02, 0.05), hidden=(32,))
+
+
+def test_a_card_tells_of_episodes_that_nothing_was_decided_by(monkeypatch):
+    plays, play = [], Stage.play
+
+    def watched(stage, behaviours, by=None, decisions=None):
+        played = play(stage, behaviours, by, decisions)
+        if decisions is None:
+            plays.append(({behaviour.seed for behaviour in behaviours}, played))
+        return played
+
+    monkeypatch.setattr(Stage, "play", watched)
+    card = cpss.learn_risk(Ledge, fell, **SOON).card
+    assert card.calibrated, card
+    told = [place for place, (_, played) in enumerate(plays) if repr(account_of(played, 2)) == repr(card.shielded)]
+    assert len(told) == 1
+    assert not any(plays[told[0]][0] & seeds for place, (seeds, _) in enumerate(plays) if place != told[0])
+    measured = cpss.calibration.measured
+    fails = lambda trial, *others: measured(trial, *others) if others[-1] == trial.seed + trial.episodes else dataclasses.replace(others[1], shielded=Account())  # noqa: E731
+    monkeypatch.setattr(cpss.calibration, "measured", fails)
+    assert not cpss.learn_risk(Ledge, fell, **SOON).card.calibrated, "what does not hold there is not promised"
+
+
+def test_where_no_shift_holds_nothing_is_promised(monkeypatch):
+    monkeypatch.setattr(cpss.calibration, "shift_of", lambda *_: (None, Account()))
+    card = cpss.learn_risk(Ledge, fell, **SOON).card
+    assert card.budgets == () and not card.calibrated and not card.promises(0.05)
+    assert "no shift" in str(card)
 
 
 QUICK = dict(steps=4000, rounds=2, calibration_episodes=20, hidden=(16,))
@@ -243,6 +278,13 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 def test_mistakes_are_named(change, words):
     with pytest.raises(ValueError, match=words):
         cpss.learn_risk(**{"make_env": Ledge, "incident": fell, **QUICK, **change})
+
+
+def test_a_row_is_not_the_environments_own_array():
+    seen = np.array([1.0, 2.0], np.float32)
+    row = Observations(spaces.Box(-9, 9, (2,))).row(seen)
+    seen[:] = 7.0
+    assert row.tolist() == [1.0, 2.0]
 
 
 def test_spaces_that_cannot_be_counted_are_refused():

@@ -1,6 +1,7 @@
 """Contract: a shield with a learned risk keeps its account, promises only what was calibrated, and says loudly if not."""
 
 import copy
+import dataclasses
 import pickle
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 from ledge import Ledge, fell
 
 import cpss
+from cpss.card import Account, Card
 
 GOOD = dict(steps=40_000, rounds=4, calibration_episodes=200, budgets=(0.02, 0.05), hidden=(32,))
 
@@ -68,6 +70,47 @@ def test_nothing_is_promised_below_the_budgets_of_the_calibration(good):
     assert episode(env, 0, lambda: 0)[0]["promise"] is None
     with pytest.raises(ValueError, match="calibrated for budgets from 0.02"):
         cpss.ShieldWrapper(Ledge(), risk=good, budget=0.001, uncalibrated="raise")
+
+
+def test_nor_above_them(good):
+    with pytest.warns(RuntimeWarning, match="calibrated for budgets from 0.02 to 0.05, so with 0.2"):
+        env = cpss.ShieldWrapper(Ledge(), risk=good, budget=0.2)
+    assert episode(env, 0, lambda: 0)[0]["promise"] is None
+
+
+def test_a_risk_is_calibrated_only_if_every_budget_holds():
+    card = Card(budgets=(0.05, 0.1), shielded=Account(episodes=100, surprise_ci95=(-0.02, 0.02), chosen_each=(0.01, 0.07)))
+    assert card.calibrated and card.promises(0.05) and card.promises(0.07) and card.promises(0.1)
+    assert not card.promises(0.04) and not card.promises(0.11)
+    for chosen in ((0.01, 0.09), (0.04, 0.07), (0.01, np.nan), (0.01,), ()):
+        other = dataclasses.replace(card, shielded=dataclasses.replace(card.shielded, chosen_each=chosen))
+        assert not other.calibrated and not other.promises(0.07), chosen
+
+
+class Blinded(Ledge):
+    """Nobody sees anything."""
+
+    def _see(self, at):
+        return np.full((2, 1), np.nan)
+
+
+@pytest.mark.parametrize("kind, proposal, resort", [("discrete", -1, 1), ("box", np.array([-2.5, 0.0], np.float32), np.array([2.5, 1.0], np.float32))])
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_read_runs_the_last_resort(kind, proposal, resort):
+    risk = cpss.learn_risk(lambda: Ledge("box", kind), fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,))
+    blind = np.full((2, 1), np.nan)
+    assert np.isnan(risk.predict(blind, None if kind == "discrete" else [proposal, resort])).all()
+    env = cpss.ShieldWrapper(Blinded("box", kind), risk=risk, budget=0.05, last_resort=resort)
+    env.reset(seed=0)
+    for _ in range(2):
+        *_, info = env.step(proposal)
+        assert info["shield"]["verdict"] == "infeasible" and "unusable-cost" in info["shield"]["reason"]
+        assert np.array_equal(info["shield"]["executed_action"], resort)
+    if kind == "discrete":
+        envs = cpss.ShieldVectorWrapper(gym.vector.SyncVectorEnv([lambda: Blinded("box", kind)] * 2), risk=risk, budget=0.05, last_resort=2)
+        envs.reset(seed=0)
+        *_, infos = envs.step([-1, 0])
+        assert infos["shield"]["executed_action"].tolist() == [1, 1]
 
 
 def test_a_calibrated_risk_is_silent(good):

@@ -18,6 +18,10 @@ def test_a_report_foresees_what_happens():
     calm = cpss.shadow(env, policy=lambda observation: 1, episodes=20)
     assert calm.refused < report.refused and calm.incidents < 5
     assert cpss.shadow(env, episodes=5, seed=3) == cpss.shadow(env, episodes=5, seed=3)
+    # What is refused only after the first incident has foreseen nothing.
+    late = cpss.ShieldWrapper(Ledge(fall_ends=False), risk=risk, budget=0.05, mode="shadow", incident=lambda *_: True)
+    found = cpss.shadow(late, policy=lambda observation: 1 if observation == 4 else -1, episodes=10)
+    assert found.refused > 0.2 and found.incidents == 10 and found.incidents_foreseen == 0
     with pytest.raises(ValueError, match="shadow"):
         cpss.shadow(cpss.ShieldWrapper(Ledge(), risk=risk, budget=0.05))
 

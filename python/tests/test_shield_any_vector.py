@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from ledge import Ledge, fell
 
 import cpss
+from cpss.shield_vector import info_at
 
 COPIES = 5
 
@@ -82,6 +83,53 @@ def test_episodes_without_autoreset_are_reset_by_a_mask(learned):
     envs.reset(options={"reset_mask": np.array([True, True])})
     envs.step(envs.action_space.sample())
     assert [certificate["steps"] for certificate in envs.certificates()] == [1, 1]
+
+
+def test_an_autoreset_mode_is_read_and_never_guessed():
+    risk = risk_of("discrete")
+    envs = SyncVectorEnv([lambda: Ledge("box")] * 2)
+    for mode in AutoresetMode:
+        for given in (mode, mode.value):
+            envs.autoreset_mode, envs.metadata = given, {}
+            assert cpss.ShieldVectorWrapper(envs, risk=risk, budget=0.02)._mode is mode
+            envs.autoreset_mode, envs.metadata = None, {"autoreset_mode": given}
+            assert cpss.ShieldVectorWrapper(envs, risk=risk, budget=0.02)._mode is mode
+    for metadata in ({}, {"autoreset_mode": "sometimes"}):
+        envs.metadata = metadata
+        with pytest.raises(ValueError, match="autoreset mode is .*, but has to be one of AutoresetMode.NEXT_STEP"):
+            cpss.ShieldVectorWrapper(envs, risk=risk, budget=0.02)
+
+
+class Breaks(Ledge):
+    broken = False
+
+    def step(self, action):
+        if self.broken:
+            raise OSError("the simulator is gone")
+        return super().step(action)
+
+
+def test_after_a_step_that_failed_nothing_is_judged_until_a_reset():
+    inner = SyncVectorEnv([lambda: Ledge("box"), lambda: Breaks("box")])
+    envs = cpss.ShieldVectorWrapper(inner, risk=risk_of("discrete"), budget=0.02)
+    envs.reset(seed=0)
+    envs.step([0, 0])
+    inner.envs[1].broken = True
+    with pytest.raises(OSError):
+        envs.step([0, 0])
+    inner.envs[1].broken = False
+    for ask in (lambda: envs.step([0, 0]), envs.action_masks, lambda: envs.reset(options={"reset_mask": np.array([True, False])})):
+        with pytest.raises(gym.error.ResetNeeded):
+            ask()
+    envs.reset(seed=0)
+    envs.step([0, 0])
+
+
+def test_infos_that_are_not_one_per_copy_are_everybodys():
+    infos = {"a": np.array([1, 2]), "b": 5, "c": None, "d": "ab", "e": [1, 2, 3], "f": np.array(3.0), "g": {"h": [1, 2]}, "i": np.array([0, 7]), "_i": np.array([False, True]), 3: 4}
+    assert info_at(infos, 0, 2) == {"a": 1, "b": 5, "c": None, "d": "ab", "e": [1, 2, 3], "f": 3.0, "g": {"h": 1}}
+    assert info_at(infos, 1, 2)["i"] == 7
+    assert info_at(None, 1, 2) == {}
 
 
 def test_mistakes_are_named(learned):

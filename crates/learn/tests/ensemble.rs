@@ -59,14 +59,39 @@ fn a_row_does_not_depend_on_those_beside_it() {
 }
 
 #[test]
-fn what_is_not_finite_is_as_risky_as_can_be_and_only_there() {
+fn of_what_is_not_finite_no_risk_is_known_and_only_there() {
     let ensemble = Ensemble::new(vec![critic(1)], scale(), 0, 0.0).unwrap();
     let mut rows = rows(3);
     let before = risks(&ensemble, &rows);
     rows[4] = f32::NAN;
     let after = risks(&ensemble, &rows);
-    assert_eq!(after[4..8], [1.0; 4]);
+    assert!(
+        after[4..8].iter().all(|risk| risk.is_nan()),
+        "a shield would take a number for a cost"
+    );
     assert_eq!((&after[..4], &after[8..]), (&before[..4], &before[8..]));
+}
+
+/// Numbers whose scaled ones overflow are at the limit, where a critic has learned, and not at the mean.
+#[test]
+fn regression_what_is_huge_is_not_taken_for_the_mean() {
+    let ensemble = Ensemble::new(vec![critic(1)], scale(), 0, 0.0).unwrap();
+    for sign in [-1.0, 1.0] {
+        let [huge, cut] = [f32::MAX, 1e6].map(|size| risks(&ensemble, &[0.0, 0.0, sign * size]));
+        assert_eq!(huge, cut);
+        assert_ne!(huge, risks(&ensemble, &[0.0, 0.0, -2.0]), "the mean");
+    }
+    let one = Critic::new(shape(1), &mut Generator::new(3, Purpose::Weights)).unwrap();
+    let scale = Scale { mean: vec![0.0; 2], factor: vec![3.0; 2] };
+    let points = Ensemble::new(vec![one], scale, 1, 0.0).unwrap();
+    let [huge, cut, mean, unknown] = [f32::MAX, 1e6, 0.0, f32::INFINITY].map(|number| {
+        let mut risk = [0.0];
+        points.risks_at(&[number, 0.0], &[0.5], &mut Room::default(), &mut risk);
+        risk[0]
+    });
+    assert_eq!(huge, cut);
+    assert_ne!(huge, mean);
+    assert!(unknown.is_nan());
 }
 
 #[test]

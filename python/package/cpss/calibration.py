@@ -2,9 +2,10 @@
 
 :func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
 risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
-average under shields with budgets, and the promise of the least budget holds with confidence. Picking the least risky of several actions favours underestimated ones,
-so this comes after the choice. What the card says is measured once more on fresh episodes; if it does not hold there,
-nothing is promised.
+average under shields with budgets, and the promise of every budget holds with confidence. Picking the least risky of several
+actions favours underestimated ones, so this comes after the choice. Whether it holds is measured once more on fresh episodes.
+Those may be looked at after several rounds, until it does; so what the card says comes from episodes that nobody has looked
+at before, played once (:func:`confirm`). If it does not hold there, nothing is promised.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpss import _native
-from cpss.card import Account, Card, account_of, reliability_of
+from cpss.card import Account, Card, account_of, reliability_of, with_notes
 from cpss.playing import Behaviour, Played, Shielding, Stage
 
 #: Avoidable risks that may be told apart, from coarse to fine.
@@ -29,6 +30,9 @@ MOST_SHIFT = 4.0
 LITTLE_SHIFT = 0.5
 #: How many shifts are tried.
 TRIES = 6
+#: Confirmation uses seeds after so many times those of a calibration: the others calibrate, say whether to go on, and show the
+#: reliability.
+UNSEEN = 3
 #: How many shares of the budget left one decision may spend: risk comes in bursts.
 PACE = 5.0
 
@@ -42,7 +46,7 @@ class Trial:
     gamma: float
     #: Episodes that decide, and as many that confirm.
     episodes: int
-    #: The first seed; calibration uses those from here, confirmation those after.
+    #: The first seed; calibration uses those from here, what comes later those after.
     seed: int
     tell: Callable[[str], None]
 
@@ -106,21 +110,21 @@ def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
 
 
 def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
-    """The shift of the log-odds that makes the surprise about 0 and not above, and the least promise hold; None if there is
+    """The shift of the log-odds that makes the surprise about 0 and not above, and every promise hold; None if there is
     none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
     shift = 0.0
     held: tuple[float | None, Account] = (None, Account())
     for _ in range(TRIES):
         played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
-        account = account_of(played)
+        account = account_of(played, len(trial.budgets))
         trial.tell(f"log-odds {shift:+.2f}: {account}")
-        holds = account.surprise <= 0.0 and account.keeps(min(trial.budgets))
+        holds = account.surprise <= 0.0 and account.keeps(trial.budgets)
         if holds:
             held = shift, account
             if shift != 0.0 or account.surprise >= -max(trial.budgets):
                 break
         # How much would do if the same had run; what runs changes with it, so it is played again.
-        room = min(trial.budgets) - account.chosen_least
+        room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
         found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
         enough = next((step for step, mean, half in found if mean + (half if holds else 0.0) <= 0.0 and mean + half <= room), None)
@@ -160,10 +164,24 @@ def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool)
         resolution = resolution_of(trial, model)
     shift, _ = shift_of(trial, model, resolution)
     # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
-    used = shift or 0.0
+    used, budgets = shift or 0.0, () if shift is None else tuple(trial.budgets)
     resolution, model = coarser(resolution, used), model.shifted(used)
-    fresh = trial.seed + trial.episodes
-    shielded = account_of(under_budgets(trial, model, resolution, fresh, trial.episodes))
+    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=budgets)
+    if shift is None:
+        card = with_notes(card, "no shift of the log-odds made its promises hold")
+    return model, measured(trial, model, card, trial.seed + trial.episodes)
+
+
+def measured(trial: Trial, model: _native.RiskModel, card: Card, first: int) -> Card:
+    """The card with what came of fresh episodes under shields."""
+    shielded = account_of(under_budgets(trial, model, card.resolution, first, trial.episodes), len(trial.budgets))
     trial.tell(f"on fresh episodes: {shielded}")
-    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=tuple(trial.budgets), shielded=shielded)
-    return model, card
+    return dataclasses.replace(card, shielded=shielded)
+
+
+def confirm(trial: Trial, model: _native.RiskModel, card: Card) -> Card:
+    """The card of a model that is done, with what came of episodes whose seeds nothing was ever decided by. A model that does
+    not hold already gets no second chance."""
+    if not card.calibrated:
+        return card
+    return measured(trial, model, card, trial.seed + UNSEEN * trial.episodes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +34,19 @@ class Account:
     arriving: float = np.nan
     surprise: float = np.nan
     surprise_ci95: tuple[float, float] = (np.nan, np.nan)
-    #: What was chosen under the least budget.
-    chosen_least: float = np.nan
+    #: What was chosen under each of the budgets, the least budget first.
+    chosen_each: tuple[float, ...] = ()
 
-    def keeps(self, budget: float) -> bool:
-        """Whether, with confidence, incidents are at most ``start + arriving + budget``: the surprise, and what was chosen
-        under that budget, fit into it."""
-        return self.episodes > 0 and self.surprise_ci95[1] + self.chosen_least <= budget
+    def room(self, budgets: Sequence[float]) -> float:
+        """How much surprise fits into every one of the budgets beside what was chosen under it; none if that is not known."""
+        if not len(self.chosen_each) == len(budgets) > 0:
+            return -np.inf
+        return float(np.min(np.subtract(budgets, self.chosen_each)))
+
+    def keeps(self, budgets: Sequence[float]) -> bool:
+        """Whether, with confidence, incidents are at most ``start + arriving + budget`` under every one of these budgets, the
+        least first: the surprise, and what was chosen under that budget, fit into it."""
+        return self.episodes > 0 and self.surprise_ci95[1] <= self.room(budgets)
 
     def __str__(self) -> str:
         text = f"{self.episodes} episodes: incidents {self.incidents:.4f}, return {self.return_mean:.2f}, interventions {100 * self.interventions:.1f} %"
@@ -51,8 +58,8 @@ class Account:
         )
 
 
-def account_of(played: list) -> Account:
-    """Sums episodes up."""
+def account_of(played: list, budgets: int = 0) -> Account:
+    """Sums episodes up, which were played under so many budgets by turns."""
     count = max(len(played), 1)
     steps = sum(episode.steps for episode in played)
     plain = dict(
@@ -65,14 +72,15 @@ def account_of(played: list) -> Account:
     if not played or any(episode.account is None for episode in played):
         return Account(**plain)
     start, chosen, surprise, arriving = np.array([episode.account[1:5] for episode in played]).T
-    least = min(episode.shield for episode in played)
-    chosen_least = float(np.mean([episode.account[2] for episode in played if episode.shield == least]))
+    by_budget = ([episode.account[2] for episode in played if episode.shield == place] for place in range(budgets))
+    # Of a budget that nobody played under nothing is known.
+    chosen_each = tuple(float(np.mean(found)) if found else np.nan for found in by_budget)
     # Without a single incident the sample knows nothing of their spread: as if there had been one.
     half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
     mean = float(surprise.mean())
     return Account(
         **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()),
-        surprise=mean, surprise_ci95=(mean - half, mean + half), chosen_least=chosen_least,
+        surprise=mean, surprise_ci95=(mean - half, mean + half), chosen_each=chosen_each,
     )  # fmt: skip
 
 
@@ -111,7 +119,7 @@ class Card:
         seed: The seed of everything.
         rounds: Rounds of data.
         shift: What is added to the log-odds of every risk: the calibration.
-        budgets: The budgets of the shields that it was calibrated under.
+        budgets: The budgets of the shields that it was calibrated under, the least first; none if nothing made it hold.
         alone: Episodes of the policy without a shield.
         shielded: Fresh episodes under the shield, with the account of their risk.
         reliability: Risks foretold, and how often an incident followed.
@@ -135,17 +143,17 @@ class Card:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the promise of the least of ``budgets`` held, with confidence, on fresh shielded episodes: incidents were at
+        """Whether the promise of every one of ``budgets`` held, with confidence, on fresh shielded episodes: incidents were at
         most what could not be avoided, plus the budget. Only then a budget promises anything."""
-        return self.source == "environment" and len(self.budgets) > 0 and self.shielded.keeps(min(self.budgets))
+        return self.source == "environment" and self.shielded.keeps(self.budgets)
 
     def promises(self, budget: float) -> bool:
-        """Whether anything is promised with this budget: not with one below those that it was calibrated under."""
-        return self.calibrated and budget >= min(self.budgets)
+        """Whether anything is promised with this budget: only from the least to the greatest that it was calibrated under."""
+        return self.calibrated and min(self.budgets) <= budget <= max(self.budgets)
 
     def __str__(self) -> str:
         look = "to the end" if self.gamma == 1.0 else f"{1 / (1 - self.gamma):.0f} decisions"
-        budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
+        budgets = ", budgets " * bool(self.budgets) + ", ".join(f"{budget:g}" for budget in self.budgets)
         lines = [
             f"risk of {self.environment or 'an environment'}: {'calibrated' if self.calibrated else 'NOT CALIBRATED: nothing is promised'}",
             f"  learned from {self.steps} transitions ({self.source}) in {self.rounds} rounds, seed {self.seed}; looks ahead {look}; resolution {self.resolution:g}, log-odds {self.shift:+.2f}",
@@ -153,7 +161,7 @@ class Card:
         if self.alone.episodes:
             lines.append(f"  policy alone:    {self.alone}")
         if self.shielded.episodes:
-            lines.append(f"  under the shield, budgets {budgets}: {self.shielded}")
+            lines.append(f"  under the shield{budgets}: {self.shielded}")
         lines += [f"  risk {bin.low:g} to {bin.high:g}: {bin.predicted:.4f} foretold, {bin.happened:.4f} happened ({bin.count} times)" for bin in self.reliability]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -172,7 +180,7 @@ def card_of(found: dict[str, Any]) -> Card:
 
     def account(part: dict[str, Any]) -> Account:
         low, high = part["surprise_ci95"]
-        return Account(**{**part, "surprise_ci95": (low, high)})
+        return Account(**{**part, "surprise_ci95": (low, high), "chosen_each": tuple(part["chosen_each"])})
 
     return Card(
         **{

@@ -39,6 +39,8 @@ class Logged:
     observations: list
     actions: list
     end: int
+    #: Whether ``incident`` was asked about the end without what was seen there.
+    is_unseen: bool = False
 
 
 def fit_risk(
@@ -58,8 +60,9 @@ def fit_risk(
 
     Args:
         log: A dictionary of arrays, one row per decision in the order in which they were made: ``observations``, ``actions``,
-            ``terminations``, ``truncations`` and ``incidents`` (or ``rewards`` for ``incident``). Or episodes, each such a
-            dictionary. Or a Minari data set.
+            ``terminations``, ``truncations`` and ``incidents`` (or ``rewards`` and ``next_observations`` for ``incident``). Or
+            episodes, each such a dictionary. Or a Minari data set. Without ``next_observations`` the log does not show what an
+            episode's last decision led to: unless that was an incident, how it ended counts as unknown, and a note says so.
         incident: What must not happen, as for :func:`cpss.learn_risk`; left out, the log's ``incidents`` say.
         observation_space, action_space: The environment's; a Minari data set has its own. Actions are a list.
         look_ahead: How many decisions to look ahead, on average.
@@ -111,6 +114,9 @@ def fit_risk(
         tell(f"round {turn + 1} of {ROUNDS}: {count} decisions, {incidents} incidents, loss {loss:.4f}")
     model = learner.model()
     notes = [NOTE, untried_note(model, np.concatenate(rows))]
+    unseen = sum(episode.is_unseen for episode in episodes)
+    if unseen:
+        notes.append(f"how {unseen} episodes ended is not known: the log has no `next_observations`, so `incident` could not see what they led to")
     if incidents == 0:
         notes.append("not one incident is in the log: nothing could be learned; does `incident` ever say true?")
     longest = max(len(episode.actions) for episode in episodes)
@@ -170,35 +176,42 @@ def part_of(parts: Any, place: int) -> Any:
 
 def rows_of(log: Mapping[str, Any], incident: Incident | None) -> Iterator[Logged]:
     """Episodes of arrays with one row per decision."""
-    for name in ("observations", "actions", "terminations", *(() if incident is None else ("rewards",))):
+    for name in ("observations", "actions", "terminations", "truncations", *(() if incident is None else ("rewards",))):
         if name not in log:
             raise ValueError(f"the log has no `{name}`; it has {', '.join(sorted(log))}")
     if incident is None and "incidents" not in log:
         raise ValueError("what must not happen? Give `incident`, or `incidents` in the log")
     count = len(log["actions"])
-    for name in ("terminations", "truncations", "incidents", "rewards"):
-        if name in log and len(log[name]) != count:
+    for name in ("terminations", "truncations", "incidents", "rewards", "next_observations"):
+        # Observations may be nested.
+        if name in log and not isinstance(log[name], (Mapping, tuple)) and len(log[name]) != count:
             raise ValueError(f"the log has {count} actions, but {len(log[name])} `{name}`")
     episode = Logged([], [], UNKNOWN)
     for step in range(count):
-        terminated, truncated = bool(log["terminations"][step]), "truncations" in log and bool(log["truncations"][step])
+        terminated, truncated = bool(log["terminations"][step]), bool(log["truncations"][step])
+        is_last = terminated or truncated or step + 1 == count
         episode.observations.append(part_of(log["observations"], step))
         episode.actions.append(part_of(log["actions"], step))
-        if happened(log, step, incident, terminated, truncated):
-            episode.end = INCIDENT
-        elif terminated:
+        # What a decision led to is the next row, unless the episode was over.
+        episode.is_unseen = incident is not None and is_last and "next_observations" not in log and "incidents" not in log
+        if happened(log, step, incident, is_last):
+            episode.end, episode.is_unseen = INCIDENT, False
+        elif terminated and not episode.is_unseen:
             episode.end = OVER
-        elif not truncated and step + 1 < count:
+        elif not is_last:
             continue
         yield episode
         episode = Logged([], [], UNKNOWN)
 
 
-def happened(log: Mapping[str, Any], step: int, incident: Incident | None, terminated: bool, truncated: bool) -> bool:
-    """Whether a decision ended in an incident. What it led to is the next row, unless the episode was over."""
-    if incident is None:
+def happened(log: Mapping[str, Any], step: int, incident: Incident | None, is_last: bool) -> bool:
+    """Whether a decision ended in an incident."""
+    has_next = "next_observations" in log
+    if incident is None or (is_last and not has_next and "incidents" in log):
         return bool(log["incidents"][step])
-    over = terminated or truncated
-    seen = part_of(log["observations"], step if over else step + 1)
+    if has_next:
+        seen = part_of(log["next_observations"], step)
+    else:
+        seen = part_of(log["observations"], step if is_last else step + 1)
     info = part_of(log["infos"], step) if "infos" in log else {}
-    return bool(incident(seen, float(log["rewards"][step]), terminated, truncated, info))
+    return bool(incident(seen, float(log["rewards"][step]), bool(log["terminations"][step]), bool(log["truncations"][step]), info))

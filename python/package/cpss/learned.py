@@ -76,7 +76,7 @@ def trust(risk: Risk, budget: float, uncalibrated: str) -> None:
     if risk.card.promises(budget):
         return
     if risk.card.calibrated:
-        text = f"this risk is calibrated for budgets from {min(risk.card.budgets):g}, so with {budget:g} the shield promises nothing: learn it with budgets=({budget:g}, ...)"
+        text = f"this risk is calibrated for budgets from {min(risk.card.budgets):g} to {max(risk.card.budgets):g}, so with {budget:g} the shield promises nothing: learn it with budgets=({budget:g}, ...)"
     else:
         text = f"this risk is NOT CALIBRATED, so the shield promises nothing.\n{risk.card}\nLearn it from more steps; and look at whether `incident` says what you mean."
     if uncalibrated == "raise":

@@ -2,7 +2,7 @@
 
 :func:`learn_risk` plays a round of episodes, learns from all rounds so far, and plays the next round mostly under the shield
 of what it has learned: what matters is where a shielded policy goes. After each round it asks whether the risk is calibrated;
-if so, it stops early. The learner is Rust's; see ``crates/learn``.
+if so, it stops early, and measures that once more on episodes that nothing was decided by. The learner is Rust's; see ``crates/learn``.
 
 Invariants: the same arguments and seed give the same risk, if the environment and the policy follow their seeds; a run
 that was killed goes on from its checkpoint and makes the same risk; episodes that calibrate or confirm are never learned from.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, reliability
+from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, confirm, reliability
 from cpss.card import Card, account_of, with_notes
 from cpss.checkpoint import Checkpoint
 from cpss.envs import whole
@@ -77,7 +77,7 @@ def learn_risk(
         steps: Transitions to learn from, at most; it stops early once it is calibrated.
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
-            avoided. Nothing is promised below the least of them.
+            avoided. Nothing is promised below the least of them, nor above the greatest.
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
@@ -210,6 +210,7 @@ class Run:
         good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets)
         if not good and not last:
             return None
+        card = confirm(trial, model, card)
         fresh = trial.seed + 2 * trial.episodes
         alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))
         card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))

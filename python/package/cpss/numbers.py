@@ -43,11 +43,12 @@ class Observations:
     def row(self, observation: Any) -> np.ndarray:
         """One observation as a row of numbers."""
         if self._plain:
-            row = np.asarray(observation, np.float32).reshape(-1)
+            # A copy: an environment may write its next observation where this one lies.
+            row = np.array(observation, np.float32).reshape(-1)
         elif self._choices is not None:
             return self._choices[as_index(observation, self.space)]
         else:
-            row = np.asarray(spaces.flatten(self.space, observation), np.float32)
+            row = np.array(spaces.flatten(self.space, observation), np.float32)
         if row.shape != (self.count,):
             raise ValueError(f"an observation has {row.size} numbers, but has to have {self.count}, as {self.space} says")
         return row

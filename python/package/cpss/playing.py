@@ -27,6 +27,8 @@ GOES_ON, OVER, INCIDENT, UNKNOWN = 0, 1, 2, 3
 COPIES = 32
 #: After so many steps nobody looks further, where the environment has no limit of its own.
 LONGEST = 1000
+#: The risk that is noted where an observation cannot be read; a shield is told that nobody knows.
+UNREAD = 1.0
 
 Incident = Callable[[Any, float, bool, bool, dict], Any]
 
@@ -161,7 +163,8 @@ class Stage:
             for episode in playing:
                 episode.judge_points(self.actions, by)
             return
-        risks = by.model.risks(np.stack([episode.row for episode in playing]))
+        told = by.model.risks(np.stack([episode.row for episode in playing]))
+        risks = np.nan_to_num(told, nan=UNREAD)
         least = risks.min(axis=1)
         for index, episode in enumerate(playing):
             episode.judge(risks[index], least[index], by)
@@ -170,7 +173,7 @@ class Stage:
             if places:
                 slots = np.array([playing[i].slot for i in places])
                 proposed = np.array([playing[i].proposal for i in places])
-                executed, *_ = shields.decide(slots, proposed, np.ascontiguousarray(risks[places]))
+                executed, *_ = shields.decide(slots, proposed, np.ascontiguousarray(told[places]))
                 for i, action in zip(places, executed.tolist()):
                     playing[i].run(action, risks[i])
 
@@ -222,11 +225,12 @@ class Episode:
         behaviour = self.behaviour
         shields = None if behaviour.shield is None else by.shields[behaviour.shield]
         threshold = behaviour.threshold if shields is None else shields.threshold(self.slot)
-        points, risks = by.model.project(self.row, self.proposal, effective(threshold, by.resolution))
+        points, told = by.model.project(self.row, self.proposal, effective(threshold, by.resolution))
+        risks = np.nan_to_num(told, nan=UNREAD)
         self.proposal = 0
         self.judge_found(points, risks, by)
         if shields is not None:
-            executed, *_ = shields.decide(np.array([self.slot]), np.array([0]), risks[None], -((points - points[0]) ** 2).sum(axis=1, dtype=np.float64)[None])
+            executed, *_ = shields.decide(np.array([self.slot]), np.array([0]), told[None], -((points - points[0]) ** 2).sum(axis=1, dtype=np.float64)[None])
             self.run(int(executed[0]), risks)
         self._executed = points[self._executed] if self._own is None else self._own
 
@@ -242,7 +246,7 @@ class Episode:
         action = 1 if tried else 0 if admissible else 2
         if not tried and behaviour.explore > 0.0 and self.random.random() < behaviour.explore:
             self._own = np.asarray(self.random.uniform(-1.0, 1.0, points.shape[1]), np.float32)
-            risk = float(by.model.risks_at(self.row, self._own[None])[0])
+            risk = float(np.nan_to_num(by.model.risks_at(self.row, self._own[None])[0], nan=UNREAD))
             played.tried = (played.steps, risk)
             played.risk.append(risk)
             played.refused += 1

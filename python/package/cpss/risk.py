@@ -49,6 +49,9 @@ class Risk:
         Args:
             observation: One observation, as the environment gives it.
             actions: For a box of actions, the points to be judged, one per row.
+
+        All risks are NaN if the observation has a number that is not finite: it cannot be read, so nothing is known, and a
+        shield runs its last resort then.
         """
         row = self._observations.row(observation)
         if isinstance(self._actions, ActionPoints):
@@ -61,7 +64,7 @@ class Risk:
         return self._model.risks(row[None])[0]
 
     def predict_batch(self, observations: Any) -> np.ndarray:
-        """The risk of every action, of each of some observations."""
+        """The risk of every action, of each of some observations; NaN for those that :meth:`predict` cannot read."""
         rows = np.stack([self._observations.row(observation) for observation in observations])
         return self._model.risks(rows)
 

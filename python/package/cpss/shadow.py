@@ -74,14 +74,16 @@ def shadow(env: ShieldWrapper, policy: Callable | Any | None = None, episodes: i
         observation, _ = env.reset(seed=seed + episode)
         if policy is None:
             env.action_space.seed(seed + episode)
-        total, seen, is_over = 0.0, False, False
+        total, seen, has_happened, is_over = 0.0, False, False, False
         while not is_over:
             observation, reward, terminated, truncated, info = env.step(act(observation))
             told = info["shield"]
             steps, total = steps + 1, total + float(reward)
             if told["verdict"] != "admit":
-                refused, seen = refused + 1, True
+                # What is refused after an incident has not foreseen it.
+                refused, seen = refused + 1, seen or not has_happened
                 reasons[told["reason"].split(":")[0].split(";")[0]] += 1
+            has_happened = env.certificate()["incident"] is True
             is_over = terminated or truncated
         certificate = env.certificate()
         totals.append(total)

@@ -4,7 +4,7 @@
 copy has a ledger and an account of its own. Start at :meth:`ShieldVectorWrapper.step`.
 
 Invariants: each copy is judged as :class:`cpss.ShieldWrapper` judges it; a step that only resets a copy is not judged; a ledger
-is renewed when its copy's next episode begins, and nowhere else.
+is renewed when its copy's next episode begins, and nowhere else; after a step that failed nothing is judged until a reset.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ShieldVectorWrapper(VectorWrapper):
         given = {"horizon": horizon, "pace": pace}
         self._settings = {**settings_of(risk), **settings, **{name: value for name, value in given.items() if value is not None}, "budget": budget, "mode": mode}
         self._shields = _native.Shields(self._settings, self._learned.terms, env.num_envs)
-        self._mode: Any = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self._mode = autoreset_of(env)
         self._actions: ActionList = risk._actions
         self._rows: np.ndarray | None = None
         self._over = np.zeros(env.num_envs, bool)
@@ -95,6 +95,9 @@ class ShieldVectorWrapper(VectorWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None):
         """Begins episodes, each with a fresh ledger; with ``options["reset_mask"]``, only where that says so."""
         mask = None if options is None else options.get("reset_mask")
+        if self._rows is None and mask is not None and not np.all(mask):
+            raise gym.error.ResetNeeded("reset all copies first: nobody knows how those that the mask leaves out stand")
+        self._rows = None
         observations, infos = self.env.reset(seed=seed, options=options)
         for place in range(self.num_envs) if mask is None else np.flatnonzero(mask):
             self._shields.reset(int(place))
@@ -105,7 +108,7 @@ class ShieldVectorWrapper(VectorWrapper):
     def step(self, actions: Any):
         """Judges an action of each copy, runs it or another, and keeps the accounts."""
         if self._rows is None:
-            raise gym.error.ResetNeeded("call `reset` first")
+            raise gym.error.ResetNeeded("call `reset` first: episodes have not begun, or the last step failed")
         if self._mode is AutoresetMode.DISABLED and self._over.any():
             raise gym.error.ResetNeeded('some episodes are over: reset them with options={"reset_mask": ...}')
         proposals = np.array([self._actions.read(action) for action in iterate(self.action_space, np.asarray(actions))])
@@ -118,6 +121,8 @@ class ShieldVectorWrapper(VectorWrapper):
             ran, told[judged], verdicts[judged], reasons[judged] = self._shields.decide(judged, proposals[judged], np.ascontiguousarray(risks[judged]))
             executed[judged] = ran
         given = np.array([self._actions.write(place) for place in executed], self.action_space.dtype).reshape(self.action_space.shape)
+        # If this fails, some copies may have moved and others not, so what was seen is not to be judged by again.
+        self._rows = None
         observations, rewards, terminations, truncations, infos = self.env.step(given)
         over = terminations | truncations
         for place in judged.tolist():
@@ -146,9 +151,9 @@ class ShieldVectorWrapper(VectorWrapper):
         over = bool(terminations[place] or truncations[place])
         if not self._learned.knows_incidents:
             return
-        info, observation = info_at(infos, place), None
+        info, observation = info_at(infos, place, self.num_envs), None
         if over and self._mode is AutoresetMode.SAME_STEP and "final_obs" in infos:
-            observation, info = infos["final_obs"][place], info_at(infos.get("final_info", {}), place)
+            observation, info = infos["final_obs"][place], info_at(infos.get("final_info", {}), place, self.num_envs)
         else:
             observation = list(iterate(self.env.observation_space, observations))[place]
         try:
@@ -191,14 +196,44 @@ class SingleSpaces:
         self.observation_space, self.action_space = observation_space, action_space
 
 
-def info_at(infos: dict[str, Any], place: int) -> dict[str, Any]:
-    """One copy's info, as the copy gave it."""
-    found = {}
+def autoreset_of(env: VectorEnv) -> AutoresetMode:
+    """When a vector environment begins its next episodes. A guess would have ledgers renewed at the wrong step.
+
+    Raises:
+        ValueError: if it does not say.
+    """
+    places = (getattr(env, "autoreset_mode", None), getattr(env.unwrapped, "autoreset_mode", None), (env.metadata or {}).get("autoreset_mode"))
+    found = next((place for place in places if place is not None), None)
+    try:
+        return AutoresetMode(found)
+    except ValueError:
+        known = ", ".join(f"AutoresetMode.{mode.name}" for mode in AutoresetMode)
+        raise ValueError(
+            f"the vector environment's autoreset mode is {found!r}, but has to be one of {known}: without it nobody knows when an episode "
+            'begins; set env.metadata["autoreset_mode"]'
+        ) from None
+
+
+def info_at(infos: Any, place: int, count: int) -> dict[str, Any]:
+    """One copy's info, as the copy gave it; what is not one entry per copy is everybody's."""
+    found: dict[str, Any] = {}
+    if not isinstance(infos, dict):
+        return found
     for name, part in infos.items():
-        if name.startswith("_") or name in ("final_obs", "final_info"):
+        if not isinstance(name, str) or name.startswith("_") or name in ("final_obs", "final_info"):
             continue
-        known = infos.get(f"_{name}")
-        if known is not None and not known[place]:
+        known: Any = infos.get(f"_{name}")
+        if is_each(known, count) and not known[place]:
             continue
-        found[name] = info_at(part, place) if isinstance(part, dict) else part[place]
+        if isinstance(part, dict):
+            found[name] = info_at(part, place, count)
+        else:
+            found[name] = part[place] if is_each(part, count) else part
     return found
+
+
+def is_each(part: Any, count: int) -> bool:
+    """Whether something has one entry per copy."""
+    if isinstance(part, np.ndarray):
+        return part.ndim > 0 and len(part) == count
+    return isinstance(part, (list, tuple)) and len(part) == count

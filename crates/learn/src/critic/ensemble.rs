@@ -6,11 +6,12 @@
 //! how it learns is in [`EnsembleLearner`].
 //!
 //! **Invariants:** a row's risks do not depend on the rows beside it; a number that is not finite makes all
-//! risks of its row 1; what a critic sees is what it learned from, to the last bit.
+//! risks of its row NaN, which no shield takes for a cost, and one that is merely huge is cut, as it is where a critic
+//! learns; what a critic sees is what it learned from, to the last bit.
 
 use std::collections::BTreeMap;
 
-use super::experience::{Experience, rounded};
+use super::experience::{Experience, LIMIT, rounded};
 use super::file::CriticError;
 use super::learner::{Beside, CriticDiverged, CriticLearner, CriticSpec};
 use super::pass::{Batch, Pass};
@@ -45,10 +46,19 @@ impl Scale {
         Scale { mean: vec![0.0; numbers], factor: vec![1.0; numbers] }
     }
 
-    /// Brings a row to the scale.
+    /// Brings a row to the scale. A number so great that its scaled one is infinite is cut like any other; one that
+    /// is not finite stays so.
     pub fn apply<'a>(&'a self, row: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
         let parts = row.iter().zip(&self.mean).zip(&self.factor);
-        parts.map(|((number, mean), factor)| rounded((number - mean) * factor))
+        parts.map(|((number, mean), factor)| {
+            let scaled = (number - mean) * factor;
+            rounded(if number.is_finite() { scaled.clamp(-LIMIT, LIMIT) } else { f32::NAN })
+        })
+    }
+
+    /// Whether a row can be read: whether all of its numbers are finite on the scale.
+    fn reads(&self, row: &[f32]) -> bool {
+        self.apply(row).all(f32::is_finite)
     }
 }
 
@@ -108,7 +118,8 @@ impl Ensemble {
         &self.critics
     }
 
-    /// Writes the risk of every action for each of some observations, one after the other.
+    /// Writes the risk of every action for each of some observations, one after the other; NaN where an observation
+    /// cannot be read.
     ///
     /// # Panics
     ///
@@ -123,14 +134,14 @@ impl Ensemble {
         for (row, risks) in
             rows.chunks_exact(self.numbers()).zip(risks.chunks_exact_mut(self.actions()))
         {
-            if !row.iter().all(|number| number.is_finite()) {
-                risks.fill(1.0);
+            if !self.scale.reads(row) {
+                risks.fill(f64::NAN);
             }
         }
     }
 
     /// Writes the risk of each of some points, one after the other, in one observation. Points lie in
-    /// `[-1, 1]` in every dimension.
+    /// `[-1, 1]` in every dimension. NaN where the observation or the point cannot be read.
     ///
     /// # Panics
     ///
@@ -143,10 +154,10 @@ impl Ensemble {
             room.batch.push(numbers.map(finite), std::iter::empty(), 0);
         }
         self.forward(room, risks);
-        let all = row.iter().all(|number| number.is_finite());
+        let all = self.scale.reads(row);
         for (point, risk) in points.chunks_exact(self.point).zip(risks) {
             if !(all && point.iter().all(|number| number.is_finite())) {
-                *risk = 1.0;
+                *risk = f64::NAN;
             }
         }
     }
