@@ -5,7 +5,7 @@ Three things to start with:
 >>> import cpss
 >>> env = cpss.make("merge-v0")                    # highway-env's episodes, seed for seed
 >>> env = cpss.ShieldWrapper(env)                  # lets an action run only if its risk fits a budget
->>> observation, info = env.reset(seed=7)
+>>> observation, info = env.reset(seed=6)
 >>> observation, reward, terminated, truncated, info = env.step(1)
 >>> info["shield"]["verdict"]
 'admit'
