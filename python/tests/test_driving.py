@@ -115,8 +115,9 @@ def test_what_was_judged_is_charged(name):
         shield, over = info["shield"], terminated or truncated
         assert shield["remaining"] == pytest.approx(left - shield["cost_executed"], abs=1e-12)
         assert 0.0 <= shield["unavoidable"] <= shield["risk"] <= 1.0
-        # Whatever could be avoided and was not, was judged; but for differences that the critic cannot tell.
-        assert shield["cost_executed"] in (0.0, shield["risk"] - shield["unavoidable"])
+        # Whatever could be avoided and was not, was judged; of what the critic cannot tell, next to nothing.
+        avoidable = shield["risk"] - shield["unavoidable"]
+        assert shield["cost_executed"] in (avoidable, avoidable * 2.0**-40)
         assert type(info["cost"]) is float and 0.0 <= info["cost"] <= 1.0
         left = shield["remaining"]
     # One who says what a step really cost is charged that.

@@ -312,7 +312,7 @@ def test_a_step_judges_the_scene_as_it_is_and_not_the_one_that_was_masked():
     assert (shield["verdict"], shield["executed_action"], shield["cost_proposed"]) == ("replace", 1, 0.9)
     assert scene["asked"] == 1, "once for all actions"
     driving = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True))
-    driving.reset(seed=7)
+    driving.reset(seed=6)
     assert driving.action_masks()[1]
     standing = driving.unwrapped.road.vehicles[-1]
     standing.position, standing.speed = driving.unwrapped.vehicle.position + [12.0, 0.0], 0.0
