@@ -8,9 +8,12 @@ use crate::paper as printed;
 
 /// Collision rate, proximity risk and minimum distance, side by side.
 pub(super) fn three(results: &Results<'_>) -> Canvas {
-    let mut canvas =
-        Canvas::new(960.0, 350.0, "Safety diagnostics of each task, mean over regimes");
     let tasks = results.tasks();
+    // So that there is room for the name of each.
+    let wide = 62.0 * tasks.len().max(4) as f64;
+    let apart = wide + 70.0;
+    let mut canvas =
+        Canvas::new(6.0 + 3.0 * apart, 350.0, "Safety diagnostics of each task, mean over regimes");
     let short: Vec<&str> = tasks.iter().map(|task| task.trim_end_matches("-v0")).collect();
     for (place, (key, label, dqn, cpss)) in [
         (
@@ -57,12 +60,12 @@ pub(super) fn three(results: &Results<'_>) -> Canvas {
         };
         if place == 0 {
             let entries: Vec<_> = series.iter().map(|s| (s.name.clone(), s.look)).collect();
-            legend(&mut canvas, [62.0, 22.0], 950.0, &entries);
+            legend(&mut canvas, [62.0, 22.0], 3.0 * apart - 4.0, &entries);
         }
         let title = metric.name.trim_end_matches(" [m]").to_owned();
         let panel = Panel { title, x: Axis::of_names("task", &short), y, series };
-        let left = 62.0 + 318.0 * place as f64;
-        panel.draw(&mut canvas, Frame { left, top: 66.0, width: 248.0, height: 236.0 });
+        let left = 62.0 + apart * place as f64;
+        panel.draw(&mut canvas, Frame { left, top: 66.0, width: wide, height: 236.0 });
     }
     canvas
 }
