@@ -136,6 +136,7 @@ pub fn run(options: &Options) -> Result<()> {
         settings: &settings,
         risk: options.risk.load(options.env)?,
         policy: &options.policy,
+        asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
     let played = match options.memory {
@@ -179,6 +180,9 @@ pub struct Contest<'a> {
     pub risk: Arc<LearnedRisk>,
     /// The policy.
     pub policy: &'a PolicySource,
+    /// Whether it is found out what each refused action would have led to, which takes most of the time where
+    /// there are many; a trace always tells.
+    pub asks_what_if: bool,
 }
 
 /// Episodes that were played.
@@ -220,6 +224,9 @@ impl Contest<'_> {
             .par_chunks(chunk)
             .map(|seeds| {
                 let mut player = self.player()?;
+                if !self.asks_what_if && traces.is_none() {
+                    player = player.without_branches();
+                }
                 let play = |seed: &u64| {
                     let record = match traces {
                         None => player.play(*seed)?,

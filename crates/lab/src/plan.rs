@@ -309,6 +309,8 @@ impl Unit {
             settings: &ShieldSettings::shipped(task)?,
             policy: &policy,
             risk: RiskSource::default().load(task)?,
+            // The tables ask it of whole methods alone, not of every point of the frontier.
+            asks_what_if: arm.given().is_none(),
         })
     }
 }

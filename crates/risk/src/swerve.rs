@@ -59,14 +59,18 @@ impl Swerves {
             poses: [[Pose::of(&ego.body); STEPS]; SWERVES],
             room: [f64::INFINITY; SWERVES],
         };
+        let (_, turned) = way.room_and_angle(network, ego.body.position, ego.body.heading);
         for (place, (poses, room)) in swerves.poses.iter_mut().zip(&mut swerves.room).enumerate() {
             let (slip, held) = (slips[place % STEERING.len()], HELD[place / STEERING.len()]);
             let mut car = Car { pose: poses[0], heading: ego.body.heading };
+            let mut angle = turned;
             for (step, pose) in poses.iter_mut().enumerate() {
-                let slip = if step < held { slip } else { car.straighten(network, way, locks) };
+                let slip = if step < held { slip } else { car.straighten(angle, locks) };
                 car.go(slip, ego.body.length / 2.0);
                 *pose = car.pose;
-                *room = room.min(way.room(network, car.pose.position));
+                let left;
+                (left, angle) = way.room_and_angle(network, car.pose.position, car.heading);
+                *room = room.min(left);
             }
             *room /= ROOM;
         }
@@ -108,9 +112,8 @@ struct Car {
 }
 
 impl Car {
-    /// The slip that turns it along the road within a step, as far as its steering goes.
-    fn straighten(&self, network: &Network, way: &Way, [left, right]: [f64; 2]) -> f64 {
-        let angle = way.angle(network, self.pose.position, self.heading);
+    /// The slip that turns it along the road within a step, if it is at an angle to it, as far as its steering goes.
+    fn straighten(&self, angle: f64, [left, right]: [f64; 2]) -> f64 {
         let speed = self.pose.speed.max(1.0);
         (-angle * self.pose.half_size[0] / (speed * STEP)).clamp(left, right)
     }

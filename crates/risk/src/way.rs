@@ -121,21 +121,21 @@ impl Way {
         found
     }
 
-    /// The angle of a heading to the way beside a point \[rad\].
-    pub(crate) fn angle(&self, network: &Network, position: [f64; 2], heading: f64) -> f64 {
-        let (lane, along, _) = self.place(network, position);
-        network.lane(lane).angle_at(along, heading)
-    }
-
-    /// The room between a point and the edge of the road \[m\]; negative beyond it.
-    pub(crate) fn room(&self, network: &Network, position: [f64; 2]) -> f64 {
-        let (lane, _, across) = self.place(network, position);
+    /// The room between a point and the edge of the road \[m\], negative beyond it, and the angle of a heading to
+    /// the way there \[rad\].
+    pub(crate) fn room_and_angle(
+        &self,
+        network: &Network,
+        position: [f64; 2],
+        heading: f64,
+    ) -> (f64, f64) {
+        let (lane, along, across) = self.place(network, position);
         let (offset, lanes) =
             (network.lane_offset(lane), network.lane_count(network.road_of(lane)));
         let width = network.lane(lane).width;
         let to_left = (offset as f64 + 0.5) * width + across;
         let to_right = ((lanes - 1 - offset) as f64 + 0.5) * width - across;
-        to_left.min(to_right)
+        (to_left.min(to_right), network.lane(lane).angle_at(along, heading))
     }
 
     /// How far ahead a road of this way begins \[m\], negative if it is behind; `None` if it is on none.

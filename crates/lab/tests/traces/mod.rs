@@ -70,6 +70,7 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
         settings: &ShieldSettings::shipped(task).unwrap(),
         risk: Arc::new(critic(regime.task())),
         policy: &PolicySource::Builtin(0),
+        asks_what_if: true,
     };
     contest.trace(seed).unwrap().text
 }
