@@ -232,7 +232,7 @@ impl<'a> Player<'a> {
             let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
             let refused = decision.verdict().intervenes();
             let blame = match refused && witness.asks() {
-                true => self.risk.blame(Action::Index(proposal)),
+                true => self.risk.blame(&self.scene, Action::Index(proposal)),
                 false => None,
             };
             witness.judged(&Judged {

@@ -31,7 +31,7 @@ mod own;
 pub use own::{OwnPolicies, OwnPolicy};
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
-pub const FIRST_REPORTING_SEED: u64 = 15_000_000;
+pub const FIRST_REPORTING_SEED: u64 = 16_000_000;
 
 /// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
 /// episodes of a smaller one again.

@@ -10,6 +10,7 @@
 use cpss_highway::{Action, Scene};
 use cpss_learn::critic::pass::{Batch, Pass};
 
+use crate::escape::Escape;
 use crate::features::{Features, Inputs};
 use crate::model::{Assessment, RiskModel, Seen};
 
@@ -32,6 +33,7 @@ struct Read {
     /// Its place in the batch; none if it cannot be read.
     place: Option<usize>,
     density: f64,
+    escape: Option<Escape>,
 }
 
 impl BatchModel {
@@ -64,7 +66,8 @@ impl BatchModel {
             self.batch.push(fixed.iter().copied(), items.iter().copied(), item);
             self.batch.len() - 1
         });
-        self.scenes.push(Read { place, density: self.features.density() });
+        let (density, escape) = (self.features.density(), self.features.escape());
+        self.scenes.push(Read { place, density, escape: escape.filter(|_| is_readable) });
         self.scenes.len() - 1
     }
 
@@ -95,11 +98,14 @@ impl BatchModel {
         place: usize,
         actions: impl IntoIterator<Item = Action<'a>>,
     ) -> &Assessment {
-        let Read { place, density } = self.scenes[place];
+        let Read { place, density, escape } = self.scenes[place];
         let (risk, outputs) = (self.model.learned(), self.model.outputs());
         for (action, learned) in self.learned.iter_mut().enumerate() {
             *learned =
                 place.map_or(1.0, |place| risk.critic().risk(self.pass.logit(place, action)));
+        }
+        if let Some(escape) = escape {
+            escape.raise(&risk.card().actions, &mut self.learned);
         }
         let seen = Seen { learned: &self.learned, density, is_readable: place.is_some() };
         let controls = &self.model.task().controls;

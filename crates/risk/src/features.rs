@@ -12,6 +12,8 @@ use cpss_highway::road::{LaneId, Network};
 use cpss_highway::scene::{Body, Ego};
 use cpss_highway::{Scene, Task};
 
+use crate::actions::ActionKey;
+use crate::escape::Escape;
 use crate::swerve::{SWERVES, Swerves, pedals};
 use crate::way::{Paths, Way, aim};
 
@@ -63,6 +65,7 @@ pub struct Features {
     /// For each item, which body it is.
     sources: Vec<Source>,
     candidates: Vec<Candidate>,
+    escape: Option<Escape>,
 }
 
 /// A body of a scene.
@@ -102,6 +105,7 @@ impl Features {
         self.items.clear();
         self.sources.clear();
         self.candidates.clear();
+        self.escape = None;
         self.density = f64::NAN;
         let Some(ego) = scene.ego.as_ref().filter(|_| is_readable(task, scene)) else {
             return false;
@@ -114,6 +118,7 @@ impl Features {
         if let Some(swerves) = &swerves {
             push(&mut self.fixed, *swerves.room());
         }
+        self.escape = self.escape_without(task, scene, None, &frame.way);
         for index in 0..self.candidates.len() {
             let candidate = self.candidates[index];
             self.sources.push(candidate.source);
@@ -136,6 +141,47 @@ impl Features {
     /// Numbers about the ego and its road, as many as [`Inputs::fixed`].
     pub fn fixed(&self) -> &[f32] {
         &self.fixed
+    }
+
+    /// Raises risks, of actions in this order, to what geometry alone says of them, if the ego steers itself.
+    pub fn raise(&self, actions: &[ActionKey], risks: &mut [f64]) {
+        if let Some(escape) = &self.escape {
+            escape.raise(actions, risks);
+        }
+    }
+
+    /// What geometry alone says, if the ego steers itself.
+    pub(crate) fn escape(&self) -> Option<Escape> {
+        self.escape
+    }
+
+    /// The same as if one of the bodies, by its place among the items, were not there, for the scene last read.
+    pub(crate) fn raise_without(
+        &self,
+        task: &Task,
+        scene: &Scene,
+        place: usize,
+        (actions, risks): (&[ActionKey], &mut [f64]),
+    ) {
+        let Some(ego) = &scene.ego else { return };
+        let way = Way::of_ego(&task.network, ego, ROAD_END);
+        if let Some(escape) = self.escape_without(task, scene, Some(place), &way) {
+            escape.raise(actions, risks);
+        }
+    }
+
+    fn escape_without(
+        &self,
+        task: &Task,
+        scene: &Scene,
+        without: Option<usize>,
+        way: &Way,
+    ) -> Option<Escape> {
+        let (ego, pedals) = (scene.ego.as_ref()?, pedals(task)?);
+        let others =
+            self.candidates.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+        let bodies = others.map(|(_, candidate)| candidate.source.body(scene));
+        Some(Escape::of(task, ego, way, pedals, bodies))
     }
 
     /// Numbers about each body, as many as [`Inputs::item`], one body after the other.

@@ -14,7 +14,7 @@
 //!
 //! - [`model`]: the main flow. Start there; [`mod@batch`] is the same for many scenes at once.
 //! - [`features`]: a scene as numbers; `way`: where lanes lead; `swerve`: where an ego that steers itself could be
-//!   soon.
+//!   soon; `escape`: which ways out it has.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
 //! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
@@ -28,6 +28,7 @@ pub mod actions;
 pub mod batch;
 pub mod card;
 pub mod closeness;
+mod escape;
 pub mod features;
 pub mod model;
 pub mod proximity;

@@ -1,6 +1,7 @@
 //! What does each action risk?
 //!
-//! [`RiskModel::assess`] reads a scene as numbers and asks the critic:
+//! [`RiskModel::assess`] reads a scene as numbers and asks the critic; for an ego that steers itself what geometry alone
+//! says (`escape`) stands under its risks.
 //!
 //! ```text
 //!   rho(a)   the probability of an incident if a runs now and the least risky action ever after
@@ -135,6 +136,7 @@ impl RiskModel {
             true => {
                 let (fixed, items) = (self.features.fixed(), self.features.items());
                 self.risk.critic().risks(fixed, items, &mut self.scratch, &mut self.risks);
+                self.features.raise(&self.risk.card().actions, &mut self.risks);
             }
             false => self.risks.fill(1.0),
         }
@@ -148,7 +150,7 @@ impl RiskModel {
 
     /// Who is to blame for the risk of an action, in the scene last assessed: the body without which it
     /// would fall most. `None` if the scene could not be read.
-    pub fn blame(&mut self, action: Action<'_>) -> Option<Blame> {
+    pub fn blame(&mut self, scene: &Scene, action: Action<'_>) -> Option<Blame> {
         let controls = &self.task.controls;
         let (items, item) = (self.features.items(), Inputs::of(&self.task).item);
         if self.features.fixed().is_empty() {
@@ -162,6 +164,8 @@ impl RiskModel {
             self.rest.extend_from_slice(&items[(place + 1) * item..]);
             let critic = self.risk.critic();
             critic.risks(self.features.fixed(), &self.rest, &mut self.scratch, &mut self.without);
+            let risks = (self.risk.card().actions.as_slice(), self.without.as_mut_slice());
+            self.features.raise_without(&self.task, scene, place, risks);
             let without = self.outputs.risk(controls, action, &self.without);
             if without < blame.without {
                 let hazard = match *source {

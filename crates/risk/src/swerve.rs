@@ -16,7 +16,7 @@ use crate::proximity::{Margin, Pose};
 use crate::way::Way;
 
 /// Steering angles, from the most to the left to the most to the right, as shares of the range.
-const STEERING: [f32; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
+pub(crate) const STEERING: [f32; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
 /// How many steps each is held for.
 const HELD: [usize; 2] = [1, 2];
 /// How many swerves there are.
@@ -47,13 +47,16 @@ pub(crate) fn pedals(task: &Task) -> Option<&Pedals> {
     }
 }
 
+/// The sine of the slip that a share of the steering's range causes.
+pub(crate) fn slip_of(pedals: &Pedals, share: f32) -> f64 {
+    let tan = 0.5 * pedals.command(&[share; 2]).steering.tan();
+    tan / (1.0 + tan * tan).sqrt()
+}
+
 impl Swerves {
     /// All swerves of an ego.
     pub(crate) fn of(network: &Network, ego: &Ego, way: &Way, pedals: &Pedals) -> Swerves {
-        let slips = STEERING.map(|share| {
-            let tan = 0.5 * pedals.command(&[share; 2]).steering.tan();
-            tan / (1.0 + tan * tan).sqrt()
-        });
+        let slips = STEERING.map(|share| slip_of(pedals, share));
         let locks = [slips[0].min(slips[4]), slips[0].max(slips[4])];
         let mut swerves = Swerves {
             poses: [[Pose::of(&ego.body); STEPS]; SWERVES],

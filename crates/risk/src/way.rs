@@ -138,6 +138,11 @@ impl Way {
         (to_left.min(to_right), network.lane(lane).angle_at(along, heading))
     }
 
+    /// Its lanes, and how far ahead each begins \[m\], negative if that is behind.
+    pub(crate) fn lanes(&self) -> &[(LaneId, f64)] {
+        &self.lanes[..self.count]
+    }
+
     /// How far ahead a road of this way begins \[m\], negative if it is behind; `None` if it is on none.
     pub(crate) fn begin_of(&self, network: &Network, road: RoadId) -> Option<f64> {
         let known = self.lanes[..self.count].iter();

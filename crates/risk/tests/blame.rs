@@ -56,7 +56,7 @@ fn the_blamed_body_is_the_one_without_which_the_risk_is_least() {
             drive(&task, seed, 3, |scene| {
                 let risks = model.assess(scene).risks.clone();
                 for (action, risk) in risks.into_iter().enumerate() {
-                    let blame = model.blame(Action::Index(action)).unwrap();
+                    let blame = model.blame(scene, Action::Index(action)).unwrap();
                     assert_eq!(blame.risk, risk);
                     let without = without_each(&model, scene, action);
                     let least = without.iter().map(|(_, risk)| *risk).fold(risk, f64::min);
@@ -82,7 +82,27 @@ fn the_blamed_body_is_the_one_without_which_the_risk_is_least() {
 fn on_an_empty_road_the_road_is_to_blame() {
     let task = listed(TaskId::HighwayV0);
     let mut model = model(&task, 1, 0.0);
-    let risk = model.assess(&stage::alone(&task)).risks[1];
-    let blame = model.blame(Action::Index(1));
+    let scene = stage::alone(&task);
+    let risk = model.assess(&scene).risks[1];
+    let blame = model.blame(&scene, Action::Index(1));
     assert_eq!(blame, Some(Blame { hazard: Hazard::Road, risk, without: risk }));
+}
+
+/// Who is in the way is not only a row of its own: an ego that steers itself is told its ways out, which change too.
+#[test]
+fn without_a_body_its_ways_out_are_found_anew() {
+    let task = listed(TaskId::RacetrackV0);
+    let mut model = wild_model(&task, 3);
+    let mut scene = stage::alone(&task);
+    let alone = model.assess(&scene).risks.clone();
+    stage::add(&task, &mut scene, 7.0, 0.0, 2.0);
+    for (action, alone) in alone.into_iter().enumerate() {
+        let risk = model.assess(&scene).risks[action];
+        let blame = model.blame(&scene, Action::Index(action)).unwrap();
+        // All but how crowded it is, which stays as it was seen.
+        match blame.hazard {
+            Hazard::Car(_) => assert!((blame.without - alone).abs() < 0.2, "{blame:?} {alone}"),
+            _ => assert!(alone > 0.5 * risk, "{blame:?} {alone}"),
+        }
+    }
 }

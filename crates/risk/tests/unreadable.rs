@@ -50,7 +50,7 @@ fn check(model: &mut RiskModel, scene: &Scene, what: &str) {
         "{what}"
     );
     assert!(found.density.is_nan(), "{what}: {found:?}");
-    assert_eq!(model.blame(Action::Index(0)), None, "{what}");
+    assert_eq!(model.blame(scene, Action::Index(0)), None, "{what}");
     assert_eq!(closeness(model.task(), scene), 1.0, "{what}");
 }
 

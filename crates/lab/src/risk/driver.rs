@@ -6,6 +6,7 @@ use anyhow::Result;
 use cpss_highway::{Scene, World};
 use cpss_learn::QFunction;
 use cpss_learn::critic::{Critic, Scratch};
+use cpss_risk::ActionKey;
 use cpss_risk::features::Features;
 
 use crate::branch::is_off_road;
@@ -22,6 +23,8 @@ pub(super) struct Driver<'a> {
     pub(super) scene: Scene,
     pub(super) seen: Vec<f32>,
     pub(super) risks: Vec<f64>,
+    /// What each of them is the risk of.
+    actions: Vec<ActionKey>,
 }
 
 impl<'a> Driver<'a> {
@@ -42,6 +45,7 @@ impl<'a> Driver<'a> {
             scene: Scene::default(),
             seen: vec![0.0; task.observer.len()],
             risks: vec![0.0; task.controls.action_count().unwrap_or(0)],
+            actions: ActionKey::list(&task.controls),
         })
     }
 
@@ -53,6 +57,7 @@ impl<'a> Driver<'a> {
             Some(critic) if readable => {
                 let (fixed, items) = (self.features.fixed(), self.features.items());
                 critic.risks(fixed, items, &mut self.scratch, &mut self.risks);
+                self.features.raise(&self.actions, &mut self.risks);
             }
             _ => self.risks.fill(1.0),
         }
