@@ -27,7 +27,8 @@ from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
 from cpss.shadow import shadow
-from cpss.shield import ShieldWrapper, shield_settings
+from cpss.settings import shield_settings
+from cpss.shield import ShieldWrapper
 from cpss.shield_vector import ShieldVectorWrapper
 from cpss.sweep import sweep
 from cpss.vector import DrivingVectorEnv, make_vec
