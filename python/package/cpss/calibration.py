@@ -59,7 +59,7 @@ def shield_settings_of(budget: float, horizon: int, mode: str = "enforce") -> di
 def shielding(trial: Trial, model: _native.RiskModel, resolution: float) -> Shielding:
     """A model with a shield for every budget and copy of the environment."""
     terms = _native.RiskTerms(trial.gamma, resolution, False)
-    copies, horizon = len(trial.stage.envs), trial.stage.limit
+    copies, horizon = len(trial.stage.envs), trial.stage.horizon
     # Of points the nearest admissible one stands in, as under the wrapper.
     fallback = "best-admissible" if trial.stage.actions.point else "min-risk"
     shields = [_native.Shields({**shield_settings_of(budget, horizon), "fallback": fallback}, terms, copies) for budget in trial.budgets]
@@ -73,9 +73,30 @@ def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, fir
     return trial.stage.play(behaviours, shielding(trial, model, resolution))
 
 
+def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[_native.RiskModel, int]:
+    """Of what was learned after several rounds, the newest last, the one under which there were fewest incidents, and how many
+    rounds ago that was."""
+    if len(models) == 1:
+        return models[0], 0
+    few = dataclasses.replace(trial, episodes=max(2 * trial.episodes // 3, 100))
+    found = []
+    for back, model in enumerate(reversed(models)):
+        resolution, incidents = thresholds_of(few, model)
+        trial.tell(f"{back} rounds ago: incidents {incidents:.4f} at the resolution {resolution:g}")
+        found.append(incidents)
+        if incidents == 0.0:
+            break
+    back = int(np.argmin(found))
+    return models[-1 - back], back
+
+
 def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
-    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm. Of those that are about
-    as good as the best, the greatest."""
+    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm."""
+    return thresholds_of(trial, model)[0]
+
+
+def thresholds_of(trial: Trial, model: _native.RiskModel) -> tuple[float, float]:
+    """Of thresholds that are about as good as the best, the greatest, and how many incidents there were under it."""
     episodes = max(trial.episodes // 2, 50)
     found: list[float] = []
     noise = 0.0
@@ -88,7 +109,7 @@ def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
         noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
         if best == 0.0 or account.incidents > best + 2.0 * noise:
             break
-    return next(threshold for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
+    return next((threshold, incidents) for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
 
 
 def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: float) -> tuple[float, float]:
@@ -141,7 +162,7 @@ def coarser(resolution: float, shift: float) -> float:
 
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
     """Some action tried out in each of fresh episodes, and the least risky ever after."""
-    explore = max(2.0 / max(trial.stage.limit, 2), 0.02)
+    explore = max(2.0 / max(trial.stage.horizon, 2), 0.02)
     behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
     played = trial.stage.play(behaviours, Shielding(model, resolution))
     tried = [(*episode.tried, episode) for episode in played if episode.tried is not None]

@@ -1,8 +1,9 @@
 """How is the risk of every action learned in any environment?
 
 :func:`learn_risk` plays a round of episodes, learns from all rounds so far, and plays the next round mostly under the shield
-of what it has learned: what matters is where a shielded policy goes. After each round it asks whether the risk is calibrated;
-if so, it stops early, and measures that once more on episodes that nothing was decided by. The learner is Rust's; see ``crates/learn``.
+of what it has learned: what matters is where a shielded policy goes. After some rounds it asks whether the risk is calibrated
+and foresees well; if so, it stops early. Otherwise the best of the last rounds is handed out: a round may be worse than the one
+before. Either is measured once more on episodes that nothing was decided by. The learner is Rust's; see ``crates/learn``.
 
 Invariants: the same arguments and seed give the same risk, if the environment and the policy follow their seeds; a run
 that was killed goes on from its checkpoint and makes the same risk; episodes that calibrate or confirm are never learned from.
@@ -22,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, confirm, reliability
-from cpss.card import Card, account_of, with_notes
+from cpss.calibration import LITTLE_SHIFT, Trial, best_of, calibrate, confirm, reliability
+from cpss.card import Card, account_of, fewest_episodes, with_notes
 from cpss.checkpoint import Checkpoint
 from cpss.envs import whole
 from cpss.playing import GOES_ON, Behaviour, Incident, Played, Shielding, Stage
@@ -41,6 +42,10 @@ BATCH, DECISIONS_PER_UPDATE = 256, 24
 CRITICS = 2
 #: In how many parts a round is learned: before each, every decision is looked at anew.
 PHASES = 2
+#: Rounds after which it is asked whether that will do; each look costs about as many episodes as a round.
+LOOKS = (3, 5, 8, 12)
+#: Of so many of the last rounds the best is handed out.
+KEPT = 3
 #: Seeds of episodes: learning from 0, calibration and confirmation from here.
 CALIBRATION = 1 << 30
 
@@ -74,7 +79,8 @@ def learn_risk(
             info)``. An incident ends the episode.
         policy: Who will propose actions: a model of Stable-Baselines3 (or anything with its ``predict``), a function of an
             observation, or None for random actions. The risk is learned where this policy goes.
-        steps: Transitions to learn from, at most; it stops early once it is calibrated.
+        steps: Transitions to learn from, at most; it stops early once it is calibrated and little comes into view that it did
+            not foresee. Where episodes are long and incidents rare, more of them help.
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
             avoided. Nothing is promised below the least of them, nor above the greatest.
@@ -82,8 +88,9 @@ def learn_risk(
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
         calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about half of
-            ``steps``, and 200 to 2,000.
-        max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000).
+            ``steps``, 200 to 2,000, and no fewer than it takes to confirm the least budget: three to one part of it.
+        max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
+            episodes to learn from may be shorter; those that calibrate are whole.
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
         progress: True to be told on stderr how it goes, or a function of a text.
 
@@ -128,6 +135,8 @@ class Run:
         self.round = 0
         self.lengths: list[float] = []
         self.scale: tuple[np.ndarray, np.ndarray]
+        #: What was learned after each of the last rounds, the newest last.
+        self.kept: list[_native.RiskModel] = []
 
     def settings(self) -> dict[str, Any]:
         """All that a run depends on, but for the functions that it was given."""
@@ -147,6 +156,7 @@ class Run:
         while risk is None:
             self._play_round()
             self._learn_round()
+            self.kept = [*self.kept, self.learner.model()][-KEPT:]
             self.round += 1
             if checkpoint is not None:
                 checkpoint.write(self)
@@ -196,18 +206,20 @@ class Run:
         self.tell(f"  {PHASES * updates} updates, loss {loss:.4f} ({time.perf_counter() - begin:.1f} s)")
 
     def _calibrated(self) -> Risk | None:
-        """The risk as it is now, if it is calibrated or there is no further round."""
+        """The risk as it is now, if it will do or there is no further round."""
         last = self.round == self.rounds
-        if self.round < min(3, self.rounds) and not last:
+        if self.round not in LOOKS and not last:
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()
-        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.limit, steps=seen, seed=self.seed, rounds=self.round)
+        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.horizon, steps=seen, seed=self.seed, rounds=self.round)
         trial = self._trial()
-        model, card = calibrate(trial, self.learner.model(), card, last)
+        model, back = best_of(trial, self.kept) if last else (self.learner.model(), 0)
+        card = dataclasses.replace(card, rounds=self.round - back)
+        model, card = calibrate(trial, model, card, last)
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
-        # Risks that are much too high keep every promise, and say nothing.
-        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets)
+        # Risks that are much too high keep every promise, and say nothing. What comes into view unforeseen, another round may foresee.
+        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets) and card.shielded.arriving <= min(self.budgets)
         if not good and not last:
             return None
         card = confirm(trial, model, card)
@@ -216,12 +228,14 @@ class Run:
         card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))
         if incidents == 0:
             card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
+        if not card.calibrated and trial.episodes < fewest_episodes(min(self.budgets)):
+            card = with_notes(card, f"{trial.episodes} episodes cannot confirm a budget of {min(self.budgets):g}: it takes at least {fewest_episodes(min(self.budgets))} (`calibration_episodes`)")
         self.tell(str(card))
         return Risk(model, card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000))
+        episodes = self._asked or max(int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
 
 
