@@ -1,7 +1,7 @@
 """Do a risk's numbers agree with what happens?
 
-:func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
-risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
+Shielded episodes that nothing was learned from say so. First the *resolution*: the smallest avoidable risk that it pays to act on
+(:func:`resolved`, and :func:`best_of` several rounds). Then (:func:`calibrate`) the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
 average under shields with budgets, and the promise of every budget holds with confidence. Picking the least risky of several
 actions favours underestimated ones, so this comes after the choice. Whether it holds is measured once more on fresh episodes.
 Those may be looked at after several rounds, until it does; so what the card says comes from episodes that nobody has looked
@@ -28,6 +28,8 @@ MOST_RESOLUTION = 0.2
 MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
 LITTLE_SHIFT = 0.5
+#: The most episodes of a first look.
+FIRST_LOOK = 120
 #: How many shifts are tried.
 TRIES = 6
 #: Confirmation uses seeds after so many times those of a calibration: the others calibrate, say whether to go on, and show the
@@ -73,34 +75,22 @@ def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, fir
     return trial.stage.play(behaviours, shielding(trial, model, resolution))
 
 
-def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[_native.RiskModel, int]:
-    """Of what was learned after several rounds, the newest last, the one under which there were fewest incidents, and how many
-    rounds ago that was."""
-    if len(models) == 1:
-        return models[0], 0
-    few = dataclasses.replace(trial, episodes=max(2 * trial.episodes // 3, 100))
-    found = []
-    for back, model in enumerate(reversed(models)):
-        resolution, incidents = thresholds_of(few, model)
-        trial.tell(f"{back} rounds ago: incidents {incidents:.4f} at the resolution {resolution:g}")
-        found.append(incidents)
-        if incidents == 0.0:
-            break
-    back = int(np.argmin(found))
-    return models[-1 - back], back
+@dataclass(frozen=True)
+class Resolved:
+    """A model, the smallest avoidable risk that it pays to act on with it, and how many incidents there were then."""
+
+    model: _native.RiskModel
+    resolution: float
+    incidents: float
 
 
-def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
-    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm."""
-    return thresholds_of(trial, model)[0]
-
-
-def thresholds_of(trial: Trial, model: _native.RiskModel) -> tuple[float, float]:
-    """Of thresholds that are about as good as the best, the greatest, and how many incidents there were under it."""
+def resolved(trial: Trial, model: _native.RiskModel, thresholds: Sequence[float] = RESOLUTIONS) -> Resolved:
+    """Which avoidable risks it pays to act on: acting on less is acting on noise, and does harm. Of thresholds that are about as
+    good as the best, the greatest."""
     episodes = max(trial.episodes // 2, 50)
     found: list[float] = []
     noise = 0.0
-    for threshold in RESOLUTIONS:
+    for threshold in thresholds:
         behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
         account = account_of(trial.stage.play(behaviours, Shielding(model)))
         trial.tell(f"threshold {threshold:g}: {account}")
@@ -109,7 +99,23 @@ def thresholds_of(trial: Trial, model: _native.RiskModel) -> tuple[float, float]
         noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
         if best == 0.0 or account.incidents > best + 2.0 * noise:
             break
-    return next((threshold, incidents) for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
+    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= min(found) + noise)
+    return Resolved(model, threshold, incidents)
+
+
+def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved, int]:
+    """Of what was learned after each of some rounds, the newest last, the one under which there were fewest incidents, and how many
+    rounds ago that was. Earlier ones are tried at the threshold that is best for the newest, and at the next finer one."""
+    best, ago = resolved(trial, models[-1]), 0
+    place = RESOLUTIONS.index(best.resolution)
+    for back, model in enumerate(models[-2::-1], start=1):
+        if best.incidents == 0.0:
+            break
+        trial.tell(f"{back} rounds ago:")
+        found = resolved(trial, model, RESOLUTIONS[place : place + 2])
+        if found.incidents < best.incidents:
+            best, ago = found, back
+    return best, ago
 
 
 def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: float) -> tuple[float, float]:
@@ -172,21 +178,23 @@ def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first
     return tuple(reliability_of(foretold, happened))
 
 
-def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool) -> tuple[_native.RiskModel, Card]:
-    """Calibrates a model; the card says whether its risks held on fresh episodes. Unless this is the last chance, a first
-    look at fewer episodes may settle that they do not."""
-    if not is_last:
-        few = dataclasses.replace(trial, episodes=max(trial.episodes // 3, 50))
-        resolution = resolution_of(few, model)
-        shift, account = shift_of(few, model, resolution)
-        if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets):
-            return model, card
-    else:
-        resolution = resolution_of(trial, model)
-    shift, _ = shift_of(trial, model, resolution)
+def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
+    """A first look at fewer episodes, which may settle that a model will not do yet: another round may be better."""
+    few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 3, 50), FIRST_LOOK))
+    found = resolved(few, model)
+    account = account_of(under_budgets(few, model, found.resolution, trial.seed, few.episodes), len(trial.budgets))
+    if account.arriving > min(trial.budgets):
+        return None
+    shift, account = shift_of(few, model, found.resolution)
+    return None if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets) else found
+
+
+def calibrate(trial: Trial, found: Resolved, card: Card) -> tuple[_native.RiskModel, Card]:
+    """Calibrates a model; the card says whether its risks held on fresh episodes."""
+    shift, _ = shift_of(trial, found.model, found.resolution)
     # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
     used, budgets = shift or 0.0, () if shift is None else tuple(trial.budgets)
-    resolution, model = coarser(resolution, used), model.shifted(used)
+    resolution, model = coarser(found.resolution, used), found.model.shifted(used)
     card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=budgets)
     if shift is None:
         card = with_notes(card, "no shift of the log-odds made its promises hold")

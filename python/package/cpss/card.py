@@ -105,6 +105,11 @@ def most_likely(happened: int, count: int) -> float:
     return high
 
 
+def least_likely(happened: int, count: int) -> float:
+    """The least chance of the same, with 95 % confidence."""
+    return 1.0 - most_likely(count - happened, count)
+
+
 def fewest_episodes(budget: float) -> int:
     """How many episodes it takes at least to confirm that an incident is at most so likely: if there is none in any of them."""
     return math.ceil(math.log(0.05) / math.log1p(-budget))

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.calibration import LITTLE_SHIFT, Trial, best_of, calibrate, confirm, reliability
+from cpss.calibration import LITTLE_SHIFT, Trial, best_of, calibrate, confirm, reliability, will_do
 from cpss.card import Card, account_of, fewest_episodes, with_notes
 from cpss.checkpoint import Checkpoint
 from cpss.envs import whole
@@ -40,10 +40,13 @@ EXPLORE = (0.0, 0.01, 0.05)
 BATCH, DECISIONS_PER_UPDATE = 256, 24
 #: Critics that learn, of which the larger risk counts.
 CRITICS = 2
+#: What came of actions is learned from directly as long as these have no more avoidable risk than this; the least of noisy risks is
+#: too small, above all where an observation does not show everything, and what really happened is not.
+AS_SAFE = 0.01
 #: In how many parts a round is learned: before each, every decision is looked at anew.
 PHASES = 2
 #: Rounds after which it is asked whether that will do; each look costs about as many episodes as a round.
-LOOKS = (3, 5, 8, 12)
+LOOKS = (3, 6, 12)
 #: Of so many of the last rounds the best is handed out.
 KEPT = 3
 #: Seeds of episodes: learning from 0, calibration and confirmation from here.
@@ -130,7 +133,7 @@ class Run:
     ) -> None:
         self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
         self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
-        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002, "learning_rate_final": 2e-5}
+        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": AS_SAFE, "learning_rate_final": 2e-5}
         self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
         self.round = 0
         self.lengths: list[float] = []
@@ -176,7 +179,9 @@ class Run:
             self.scale = scale_of(rows, self.stage.observations.measured)
             self.learner.set_scale(*self.scale)
         push(self.learner, played, self.stage.actions.point)
-        self.lengths.append(decisions / max(len(played), 1))
+        # How long an episode of the policy's is: random ones may be much shorter.
+        whole_ones = [episode.steps for episode, behaviour in zip(played, self._behaviours()) if behaviour.random == 0.0]
+        self.lengths.append(float(np.mean(whole_ones)) if whole_ones else decisions / max(len(played), 1))
         seen, incidents = self.learner.counts()
         self.tell(f"round {self.round + 1} of {self.rounds}: {seen} transitions, {incidents} incidents so far ({time.perf_counter() - begin:.1f} s)")
 
@@ -214,9 +219,11 @@ class Run:
         seen, incidents = self.learner.counts()
         card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.horizon, steps=seen, seed=self.seed, rounds=self.round)
         trial = self._trial()
-        model, back = best_of(trial, self.kept) if last else (self.learner.model(), 0)
-        card = dataclasses.replace(card, rounds=self.round - back)
-        model, card = calibrate(trial, model, card, last)
+        found, ago = best_of(trial, self.kept) if last else (will_do(trial, self.kept[-1]), 0)
+        if found is None:
+            self.tell(f"  a first look ({time.perf_counter() - begin:.1f} s): it will not do yet")
+            return None
+        model, card = calibrate(trial, found, dataclasses.replace(card, rounds=self.round - ago))
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
         # Risks that are much too high keep every promise, and say nothing. What comes into view unforeseen, another round may foresee.
         good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets) and card.shielded.arriving <= min(self.budgets)
