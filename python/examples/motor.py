@@ -1,7 +1,7 @@
 """Can a drive's speed controller be kept from tripping its overcurrent protection? gym-electric-motor's DC motor.
 
     pip install ./python gym-electric-motor
-    python python/examples/motor.py                  # some minutes; --quick takes less than one and says less
+    python python/examples/motor.py                  # some minutes; --quick takes less than one
 
 A permanently excited DC motor on a switched supply, in steps of 10 microseconds. The controller asks for a current in proportion to the
 speed error and switches towards it, with a gain that is too high: where the error is large it asks for more than the limit, and
@@ -17,10 +17,10 @@ import gymnasium as gym
 
 import cpss
 
-BUDGET, STEPS, GAIN = 0.02, 200, 1.2
+BUDGET, GAIN = 0.02, 2.0
 
 
-def make_drive() -> gym.Env:
+def make_drive(steps: int = 200) -> gym.Env:
     """The motor with a light rotor, begun at any speed; a step is worth 1 less the speed error, and a trip ends the episode."""
     import gym_electric_motor as gem
     from gym_electric_motor.physical_systems.mechanical_loads import PolynomialStaticLoad
@@ -33,7 +33,7 @@ def make_drive() -> gym.Env:
         load=PolynomialStaticLoad(load_parameter={"a": 0.01, "b": 0.05, "c": 0.1, "j_load": 1e-5}, load_initializer=begins),
         motor={"motor_parameter": {"j_rotor": 1e-3}},
     )
-    return gym.wrappers.TimeLimit(drive, STEPS)
+    return gym.wrappers.TimeLimit(drive, steps)
 
 
 def controller(observation):
@@ -50,10 +50,13 @@ def tripped(observation, reward, terminated, truncated, info):
 def run(quick: bool) -> cpss.evaluating.Evaluation:
     # Gymnasium's checker finds that the drive's voltages may exceed their declared bounds; that is gym-electric-motor's.
     warnings.filterwarnings("ignore", message=".*is not within the observation space")
-    settings = {"steps": 12_000, "calibration_episodes": 60, "budgets": 0.05} if quick else {"steps": 60_000, "budgets": (BUDGET, 0.05)}
-    risk = cpss.learn_risk(make_drive, incident=tripped, policy=controller, **settings, progress=True)
+    if quick:
+        make, settings, episodes = lambda: make_drive(60), {"steps": 12_000, "calibration_episodes": 80, "budgets": 0.05}, 60
+    else:
+        make, settings, episodes = make_drive, {"steps": 60_000, "budgets": (BUDGET, 0.05)}, 200
+    risk = cpss.learn_risk(make, incident=tripped, policy=controller, **settings)
     print(risk.card)
-    found = cpss.evaluate(make_drive, risk, budget=0.05 if quick else BUDGET, policy=controller, episodes=30 if quick else 200)
+    found = cpss.evaluate(make, risk, budget=0.05 if quick else BUDGET, policy=controller, episodes=episodes)
     print(found)
     return found
 

@@ -29,7 +29,7 @@ MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
 LITTLE_SHIFT = 0.5
 #: The most episodes of a first look.
-FIRST_LOOK = 120
+FIRST_LOOK = 150
 #: How many shifts are tried.
 TRIES = 6
 #: Confirmation uses seeds after so many times those of a calibration: the others calibrate, say whether to go on, and show the
@@ -82,30 +82,34 @@ class Resolved:
     model: _native.RiskModel
     resolution: float
     incidents: float
+    #: The standard error of that.
+    noise: float
 
 
 def resolved(trial: Trial, model: _native.RiskModel, thresholds: Sequence[float] = RESOLUTIONS) -> Resolved:
-    """Which avoidable risks it pays to act on: acting on less is acting on noise, and does harm. Of thresholds that are about as
-    good as the best, the greatest."""
-    episodes = max(trial.episodes // 2, 50)
+    """Which avoidable risks it pays to act on: acting on less is acting on noise, and does harm. It is the greatest of the
+    thresholds under which there were no more incidents than under the best, but for chance or for what the least budget allows: to
+    prevent fewer than that is not worth what a finer one costs in interventions."""
+    episodes = max(trial.episodes // 3, 50)
     found: list[float] = []
-    noise = 0.0
     for threshold in thresholds:
         behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
         account = account_of(trial.stage.play(behaviours, Shielding(model)))
         trial.tell(f"threshold {threshold:g}: {account}")
         found.append(account.incidents)
-        best = min(found)
-        noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
-        if best == 0.0 or account.incidents > best + 2.0 * noise:
+        # A finer one may be better even where the last one was worse; only where there is no incident left, nothing is to be gained.
+        if account.incidents == 0.0:
             break
-    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= min(found) + noise)
-    return Resolved(model, threshold, incidents)
+    best = min(found)
+    noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+    most = best + max(noise, min(trial.budgets))
+    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= most)
+    return Resolved(model, threshold, incidents, noise)
 
 
 def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved, int]:
     """Of what was learned after each of some rounds, the newest last, the one under which there were fewest incidents, and how many
-    rounds ago that was. Earlier ones are tried at the threshold that is best for the newest, and at the next finer one."""
+    rounds ago that was; the newest unless another is better beyond chance. Earlier ones are tried at the threshold that is best for the newest, and at the next finer one."""
     best, ago = resolved(trial, models[-1]), 0
     place = RESOLUTIONS.index(best.resolution)
     for back, model in enumerate(models[-2::-1], start=1):
@@ -113,7 +117,7 @@ def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved
             break
         trial.tell(f"{back} rounds ago:")
         found = resolved(trial, model, RESOLUTIONS[place : place + 2])
-        if found.incidents < best.incidents:
+        if found.incidents < best.incidents - best.noise:
             best, ago = found, back
     return best, ago
 
@@ -169,7 +173,7 @@ def coarser(resolution: float, shift: float) -> float:
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
     """Some action tried out in each of fresh episodes, and the least risky ever after."""
     explore = max(2.0 / max(trial.stage.horizon, 2), 0.02)
-    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
+    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(max(trial.episodes // 2, 50))]
     played = trial.stage.play(behaviours, Shielding(model, resolution))
     tried = [(*episode.tried, episode) for episode in played if episode.tried is not None]
     foretold = np.array([risk for _, risk, _ in tried])
@@ -180,7 +184,7 @@ def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first
 
 def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
     """A first look at fewer episodes, which may settle that a model will not do yet: another round may be better."""
-    few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 3, 50), FIRST_LOOK))
+    few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 2, 50), FIRST_LOOK))
     found = resolved(few, model)
     account = account_of(under_budgets(few, model, found.resolution, trial.seed, few.episodes), len(trial.budgets))
     if account.arriving > min(trial.budgets):

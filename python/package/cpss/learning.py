@@ -42,7 +42,7 @@ BATCH, DECISIONS_PER_UPDATE = 256, 24
 CRITICS = 2
 #: What came of actions is learned from directly as long as these have no more avoidable risk than this; the least of noisy risks is
 #: too small, above all where an observation does not show everything, and what really happened is not.
-AS_SAFE = 0.01
+AS_SAFE = 0.005
 #: In how many parts a round is learned: before each, every decision is looked at anew.
 PHASES = 2
 #: Rounds after which it is asked whether that will do; each look costs about as many episodes as a round.
@@ -90,7 +90,7 @@ def learn_risk(
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
-        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about half of
+        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about a third of
             ``steps``, 200 to 2,000, and no fewer than it takes to confirm the least budget: three to one part of it.
         max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
             episodes to learn from may be shorter; those that calibrate are whole.
@@ -231,7 +231,7 @@ class Run:
             return None
         card = confirm(trial, model, card)
         fresh = trial.seed + 2 * trial.episodes
-        alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))
+        alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(max(trial.episodes // 2, 50))]))
         card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))
         if incidents == 0:
             card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
@@ -242,7 +242,7 @@ class Run:
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or max(int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
+        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
 
 
