@@ -62,7 +62,7 @@ def run(quick: bool = False, continuous: bool = False, policy: Any = None, seed:
         policy = late_pilot(0.37 if continuous else 0.42, continuous)
     elif policy is None:
         policy = early_policy()
-    steps, budgets = (40_000, (0.05,)) if quick else (200_000, (BUDGET, 0.05)) if continuous else (900_000, (BUDGET, 0.05))
+    steps, budgets = (40_000, (0.05,)) if quick else (120_000, (BUDGET, 0.05)) if continuous else (600_000, (BUDGET, 0.05))
     begin = time.perf_counter()
     risk = cpss.learn_risk(make, incident=crashed, policy=policy, steps=steps, budgets=budgets, seed=seed, calibration_episodes=100 if quick else None, progress=not quick)
     print(f"learned in {time.perf_counter() - begin:.0f} s")

@@ -118,10 +118,10 @@ def test_points_of_a_box_are_learned_from_and_those_that_nobody_tried_are_the_wo
     box = dict(observation_space=Ledge("box", "box").observation_space, action_space=Ledge("box", "box").action_space)
     at_the_edge = np.array([[1.0], [1.0]])
     points = [[-2.5, 0.0], [0.0, 0.0], [2.5, 0.0]]
-    whole = cpss.fit_risk(record_points(200, -3.0), **box, updates=4000)
+    whole = cpss.fit_risk(record_points(200, -3.0), **box, updates=2400)
     towards, stay, away = whole.predict(at_the_edge, points)
     assert towards > 0.9 and away < stay < towards, (towards, stay, away)
-    part = cpss.fit_risk(record_points(200, 0.5), **box, updates=4000)
+    part = cpss.fit_risk(record_points(200, 0.5), **box, updates=2400)
     untried, _, tried = part.predict(at_the_edge, points)
     assert untried > 0.95 and tried < 0.3, "nobody went towards the abyss"
     (said,) = [note for note in part.card.notes if "never tried" in note]

@@ -28,6 +28,8 @@ MOST_RESOLUTION = 0.2
 MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
 LITTLE_SHIFT = 0.5
+#: To lower log-odds by less than this is not worth it.
+LEAST_LOWERING = 0.3
 #: The most episodes of a first look.
 FIRST_LOOK = 150
 #: How many shifts are tried.
@@ -154,6 +156,12 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple
             held = shift, account
             if shift != 0.0 or account.surprise >= -max(trial.budgets):
                 break
+        if not holds and held[0] is not None:
+            # They were lowered too far: what ran then was another thing.
+            shift = round(shift / 2.0, 2)
+            if shift > -LEAST_LOWERING:
+                break
+            continue
         # How much would do if the same had run; what runs changes with it, so it is played again.
         room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)

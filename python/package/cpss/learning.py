@@ -237,7 +237,6 @@ class Run:
             card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
         if not card.calibrated and trial.episodes < fewest_episodes(min(self.budgets)):
             card = with_notes(card, f"{trial.episodes} episodes cannot confirm a budget of {min(self.budgets):g}: it takes at least {fewest_episodes(min(self.budgets))} (`calibration_episodes`)")
-        self.tell(str(card))
         return Risk(model, card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
 
     def _trial(self) -> Trial:
