@@ -67,7 +67,7 @@ def evaluate(
 
     >>> def fell(observation, reward, terminated, truncated, info):
     ...     return terminated
-    >>> risk = cpss.learn_risk("CartPole-v1", incident=fell, steps=20_000, calibration_episodes=50)
+    >>> risk = cpss.learn_risk("CartPole-v1", incident=fell, steps=40_000, calibration_episodes=50)
     >>> found = cpss.evaluate("CartPole-v1", risk, budget=0.05, episodes=10)
     >>> found.alone.incidents, found.shielded.return_mean > found.alone.return_mean
     (1.0, True)
