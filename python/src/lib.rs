@@ -21,6 +21,7 @@ mod episode;
 mod learning;
 mod picture;
 mod policy;
+mod risk;
 mod settings;
 mod shield;
 mod shields;
@@ -41,8 +42,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shield::Decision>()?;
     module.add_class::<shields::Shields>()?;
     module.add_class::<learning::RiskLearner>()?;
-    module.add_class::<learning::RiskModel>()?;
-    module.add_class::<learning::RiskTerms>()?;
+    module.add_class::<risk::RiskModel>()?;
+    module.add_class::<risk::RiskTerms>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<sweep::FolderLock>()?;
     module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::critic::Critic;
 use crate::episode::{Episode, Foretold, Judged, State, Terms};
-use crate::learning::RiskTerms;
+use crate::risk::RiskTerms;
 use crate::settings::spec_of;
 use crate::value_error;
 

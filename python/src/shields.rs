@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::episode::{Episode, Foretold, Terms};
-use crate::learning::RiskTerms;
+use crate::risk::RiskTerms;
 use crate::settings::spec_of;
 use crate::shield::{certificate, reason_code, verdict_code};
 use crate::value_error;

@@ -98,6 +98,36 @@ def test_a_minari_data_set_is_read(tmp_path, monkeypatch):
         cpss.fit_risk(data)
 
 
+def record_points(episodes, low):
+    """The same with points of a box, of which the first number is at least `low`."""
+    env, draw = Ledge("box", "box"), np.random.default_rng(0)
+    log = {name: [] for name in ("observations", "actions", "terminations", "truncations", "incidents")}
+    for seed in range(episodes):
+        observation, _ = env.reset(seed=seed)
+        over = False
+        while not over:
+            action = draw.uniform([low, -3.0], 3.0).astype(np.float32)
+            following, _, terminated, truncated, info = env.step(action)
+            for name, value in zip(log, (observation, action, terminated, truncated, info["fell"])):
+                log[name].append(value)
+            observation, over = following, terminated or truncated
+    return {name: np.array(values) for name, values in log.items()}
+
+
+def test_points_of_a_box_are_learned_from_and_those_that_nobody_tried_are_the_worst():
+    box = dict(observation_space=Ledge("box", "box").observation_space, action_space=Ledge("box", "box").action_space)
+    at_the_edge = np.array([[1.0], [1.0]])
+    points = [[-2.5, 0.0], [0.0, 0.0], [2.5, 0.0]]
+    whole = cpss.fit_risk(record_points(200, -3.0), **box, updates=2400)
+    towards, stay, away = whole.predict(at_the_edge, points)
+    assert towards > 0.9 and away < stay < towards, (towards, stay, away)
+    part = cpss.fit_risk(record_points(200, 0.5), **box, updates=2400)
+    untried, _, tried = part.predict(at_the_edge, points)
+    assert untried > 0.95 and tried < 0.3, "nobody went towards the abyss"
+    (said,) = [note for note in part.card.notes if "never tried" in note]
+    assert 35 < float(said.split(" %")[0].split()[-1]) < 65, said
+
+
 def test_a_shield_with_it_warns_and_promises_nothing():
     risk = cpss.fit_risk(record(100), fell_of_log(), **SPACES, updates=400)
     with pytest.warns(RuntimeWarning, match="NOT CALIBRATED"):
@@ -148,7 +178,8 @@ def fell_of_log():
         (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False]}), "what must not happen"),
         (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False], "incidents": [True, True]}), "2 `incidents`"),
         (dict(observation_space=None), "is missing"),
-        (dict(action_space=gym.spaces.Box(-1, 1, (2,))), "have to be a list"),
+        (dict(action_space=gym.spaces.Box(-np.inf, 1, (2,))), "has to be bounded"),
+        (dict(log="nowhere.jsonl"), "nowhere.jsonl: No such file"),
         (dict(log={"observations": [1], "actions": [9], "terminations": [True], "truncations": [False], "incidents": [True]}), "9"),
         (dict(log={"observations": [1], "actions": [0], "terminations": [True], "incidents": [True]}), "no `truncations`"),
     ],

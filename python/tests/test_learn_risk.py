@@ -287,6 +287,18 @@ def test_a_row_is_not_the_environments_own_array():
     assert row.tolist() == [1.0, 2.0]
 
 
+def test_a_row_is_what_gymnasium_makes_of_an_observation():
+    nested = {"b": spaces.MultiBinary([2, 2]), "a": spaces.Tuple([spaces.Discrete(3, start=-1), spaces.Box(0, 9, (2, 2), np.uint8), spaces.MultiDiscrete([2, 3], start=[1, 0])])}
+    for space in (spaces.Dict(nested), spaces.Tuple(list(nested.values())), spaces.MultiDiscrete([3, 4]), spaces.MultiBinary(3), spaces.Discrete(4, start=2)):
+        space.seed(0)
+        for observation in (space.sample() for _ in range(20)):
+            assert np.array_equal(Observations(space).row(observation), spaces.flatten(space, observation).astype(np.float32))
+    with pytest.raises(ValueError):
+        Observations(spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])).row((1,))
+    with pytest.raises(ValueError, match="3 numbers"):
+        Observations(spaces.Dict({"a": spaces.Box(0, 1, (2,))})).row({"a": np.zeros(3)})
+
+
 def test_spaces_that_cannot_be_counted_are_refused():
     with pytest.raises(ValueError, match="at most 256"):
         ActionList(spaces.MultiDiscrete([20, 20]))

@@ -107,7 +107,7 @@ def test_what_cannot_be_read_runs_the_last_resort(kind, proposal, resort):
         assert info["shield"]["verdict"] == "infeasible" and "unusable-cost" in info["shield"]["reason"]
         assert np.array_equal(info["shield"]["executed_action"], resort)
     if kind == "discrete":
-        envs = cpss.ShieldVectorWrapper(gym.vector.SyncVectorEnv([lambda: Blinded("box", kind)] * 2), risk=risk, budget=0.05, last_resort=2)
+        envs = cpss.ShieldVectorWrapper(gym.vector.SyncVectorEnv([lambda: Blinded("box", kind)] * 2), risk=risk, budget=0.05, last_resort=1)
         envs.reset(seed=0)
         *_, infos = envs.step([-1, 0])
         assert infos["shield"]["executed_action"].tolist() == [1, 1]

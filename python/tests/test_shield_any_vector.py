@@ -1,6 +1,7 @@
 """Contract: a batch of any environment is shielded as each copy alone would be, and learners are told what ran."""
 
 import functools
+import warnings
 
 import gymnasium as gym
 import numpy as np
@@ -67,6 +68,106 @@ def test_every_copy_is_judged_as_alone(learned, autoreset):
         ended += int(over.sum())
     assert ended > COPIES
     assert len(shielded.certificates()) == COPIES
+
+
+def near_the_edge(at, action):
+    """What a step to the abyss costs, by hand."""
+    return 0.9 if at + action <= 0 else 0.3 if at + action == 1 else 0.0
+
+
+def costs_alone(env, observation, *candidates):
+    at = int(observation[0, 0])
+    if not candidates:
+        return [near_the_edge(at, action) for action in (-1, 0, 1)]
+    return [near_the_edge(at, np.sign(point[0]) * (abs(point[0]) > 1.0)) for point in candidates[0]]
+
+
+def costs_of_all(envs, observations, *candidates):
+    assert envs.num_envs == COPIES
+    rows = candidates[0] if candidates else [None] * len(observations)
+    return [costs_alone(None, seen, *(() if row is None else (row,))) for seen, row in zip(observations, rows)]
+
+
+class Told(Ledge):
+    """Says itself what a step cost."""
+
+    def step(self, action):
+        *others, info = super().step(action)
+        return (*others, {**info, "cost": 0.25 * (self._at <= 1)})
+
+
+@pytest.mark.parametrize("autoreset", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("kind, charge", [("discrete", None), ("discrete", "predicted"), ("box", None)])
+def test_costs_of_ones_own_are_judged_and_charged_as_alone(kind, charge, autoreset):
+    settings = dict(budget=1.0, horizon=20, charge=charge, last_resort=1 if kind == "discrete" else [3.0, 0.0])
+    envs = SyncVectorEnv([lambda: Told("box", kind)] * COPIES, autoreset_mode=autoreset)
+    compare(cpss.ShieldVectorWrapper(envs, cost=costs_of_all, **settings), [cpss.ShieldWrapper(Told("box", kind), cost=costs_alone, **settings) for _ in range(COPIES)])
+
+
+@functools.cache
+def risk_of_points():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cpss.learn_risk(lambda: Ledge("box", "box"), fell, steps=8000, rounds=2, calibration_episodes=40, budgets=(0.05, 0.1), hidden=(16,))
+
+
+@pytest.mark.filterwarnings("ignore:this risk is NOT CALIBRATED")
+def test_points_of_a_box_are_judged_as_alone():
+    risk = risk_of_points()
+    envs = SyncVectorEnv([lambda: Ledge("box", "box")] * COPIES, autoreset_mode=AutoresetMode.SAME_STEP)
+    verdicts = compare(cpss.ShieldVectorWrapper(envs, risk=risk, budget=0.05), [cpss.ShieldWrapper(Ledge("box", "box"), risk=risk, budget=0.05) for _ in range(COPIES)])
+    assert {"admit", "replace"} <= verdicts
+
+
+def compare(shielded, alone):
+    """The same episodes in a batch and one by one; the verdicts that there were."""
+    seeds = list(range(100, 100 + COPIES))
+    shielded.reset(seed=seeds)
+    for env, seed in zip(alone, seeds):
+        env.reset(seed=seed)
+        env.action_space.seed(seed)
+    over, verdicts = np.zeros(COPIES, bool), set()
+    for _ in range(50):
+        actions = np.array([env.action_space.sample() for env in alone])
+        _, _, terminations, truncations, infos = shielded.step(actions)
+        verdicts |= set(infos["shield"]["verdict"])
+        for i, env in enumerate(alone):
+            if over[i]:
+                env.reset()
+                if shielded._mode is AutoresetMode.NEXT_STEP:
+                    assert infos["shield"]["verdict"][i] == "reset"
+                    continue
+            *_, info = env.step(actions[i])
+            for key, expected in info["shield"].items():
+                found = infos["shield"][key][i]
+                same = np.array_equal(found, expected) if isinstance(expected, (str, bool)) else np.allclose(found, expected, atol=1e-9, equal_nan=True)
+                assert same, (key, found, expected)
+        over = terminations | truncations
+    return verdicts
+
+
+def test_a_cost_function_that_fails_lets_only_the_last_resort_run():
+    envs = SyncVectorEnv([lambda: Ledge("box")] * 2)
+    for cost in (lambda *_: [[0, 0, 0]], lambda *_: 1 / 0, lambda *_: [[0, 0], [0, 0]], lambda *_: None):
+        shielded = cpss.ShieldVectorWrapper(envs, cost=cost, budget=1.0, horizon=20, last_resort=1)
+        shielded.reset(seed=0)
+        with pytest.warns(RuntimeWarning, match="`cost`"):
+            *_, infos = shielded.step([-1, -1])
+        assert infos["shield"]["executed_action"].tolist() == [1, 1] and set(infos["shield"]["verdict"]) == {"infeasible"}
+
+
+def test_shields_inside_the_copies_are_refused():
+    risk = risk_of("discrete")
+    inside = lambda: cpss.ShieldWrapper(Ledge("box"), risk=risk, budget=0.02)  # noqa: E731
+    with pytest.raises(ValueError, match="a shield in this environment already"):
+        cpss.ShieldVectorWrapper(SyncVectorEnv([inside] * 2), risk=risk, budget=0.02)
+    # Copies in other processes are seen by what they tell.
+    hidden = SyncVectorEnv([inside] * 2)
+    hidden.envs, copies = (), hidden.envs
+    shielded = cpss.ShieldVectorWrapper(hidden, risk=risk, budget=0.02)
+    hidden.envs = copies
+    with pytest.raises(ValueError, match="shields in the copies"):
+        shielded.reset(seed=0)
 
 
 def test_episodes_without_autoreset_are_reset_by_a_mask(learned):
@@ -172,6 +273,34 @@ def test_an_on_policy_learner_stores_what_ran(from_zero):
 
     model.learn(64, callback=Watch())
     assert len(ran) == 64 and "replace" in told
+
+
+@pytest.mark.filterwarnings("ignore:this risk is NOT CALIBRATED")
+def test_an_on_policy_learner_of_points_is_told_what_ran_and_a_wrapper_around_the_shield_is_refused():
+    from stable_baselines3 import PPO
+
+    import cpss.sb3
+
+    def points(env):
+        return PPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=0, device="cpu", policy_kwargs={"log_std_init": 1.0})
+
+    ran = []
+
+    class Watch(cpss.sb3.ExecutedActions):
+        def _on_step(self):
+            assert super()._on_step()
+            ran.append(self.locals["infos"][0]["shield"]["executed_action"])
+            return True
+
+        def _on_rollout_end(self):
+            executed, stored = np.array(ran), self.model.rollout_buffer.actions[:, 0]
+            assert np.allclose(executed, stored.clip(-3.0, 3.0), atol=1e-5) and len(executed) == 32
+
+    env = cpss.ShieldWrapper(Ledge("box", "box"), risk=risk_of_points(), budget=0.05)
+    points(env).learn(32, callback=Watch())
+    halved = gym.wrappers.TransformAction(cpss.ShieldWrapper(Ledge("box", "box"), risk=risk_of_points(), budget=0.05), lambda action: action / 2, env.action_space)
+    with pytest.raises(ValueError, match="a wrapper around the shield changes actions"):
+        points(halved).learn(128, callback=cpss.sb3.ExecutedActions())
 
 
 def test_a_masked_learner_proposes_only_what_is_let_through(from_zero):

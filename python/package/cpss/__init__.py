@@ -13,7 +13,7 @@ Three things to start with:
 * :func:`make_vec` steps many environments in one call, and shields them;
 * :class:`ShieldWrapper` goes around *any* Gymnasium environment, highway-env's own included;
 * :func:`learn_risk` learns what every action risks, from an environment, and :func:`fit_risk` from a log; :func:`shadow` says
-  what a shield would have done; :class:`ShieldVectorWrapper` goes around any batch of environments;
+  what a shield would have done, and :func:`evaluate` what it changes; :class:`ShieldVectorWrapper` goes around any batch of environments;
 * :func:`load_policy` and :func:`from_sb3` give policies; :mod:`cpss.sb3` is for training them;
 * :func:`sweep` runs whole experiments, here or on a Ray cluster.
 
@@ -22,14 +22,17 @@ Where to read on: ``python/README.md`` in the repository.
 
 from cpss._native import __version__
 from cpss.envs import DrivingEnv, make, policy_config, register_environments, shipped_tasks, task_ids
+from cpss.evaluating import evaluate
 from cpss.fitting import fit_risk
 from cpss.learning import learn_risk
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
 from cpss.shadow import shadow
-from cpss.shield import ShieldWrapper, shield_settings
+from cpss.settings import shield_settings
+from cpss.shield import ShieldWrapper
 from cpss.shield_vector import ShieldVectorWrapper
 from cpss.sweep import sweep
+from cpss.traces import Traces
 from cpss.vector import DrivingVectorEnv, make_vec
 
 __all__ = [
@@ -39,7 +42,9 @@ __all__ = [
     "Risk",
     "ShieldVectorWrapper",
     "ShieldWrapper",
+    "Traces",
     "__version__",
+    "evaluate",
     "fit_risk",
     "from_sb3",
     "learn_risk",

@@ -61,8 +61,11 @@ class Discrete:
     def points(self, _candidates) -> None:
         return None
 
+    def at(self, place: int) -> Any:
+        return int(self.space.start) + int(place)
+
     def write(self, proposal: int, _situation, decision) -> Any:
-        return int(self.space.start) + decision.executed
+        return self.at(decision.executed)
 
     def show(self, action) -> Any:
         return int(action)
@@ -81,8 +84,8 @@ class Combinations(Discrete):
     def read(self, action) -> int:
         return self._list.read(action)
 
-    def write(self, proposal: int, _situation, decision) -> Any:
-        return self._list.write(decision.executed)
+    def at(self, place: int) -> Any:
+        return self._list.write(place)
 
     def show(self, action) -> Any:
         return np.array(action, self.space.dtype)

@@ -1,7 +1,7 @@
 """Do a risk's numbers agree with what happens?
 
-:func:`calibrate` asks on shielded episodes that nothing was learned from. First the *resolution*: the smallest avoidable
-risk that it pays to act on. Then the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
+Shielded episodes that nothing was learned from say so. First the *resolution*: the smallest avoidable risk that it pays to act on
+(:func:`resolved`, and :func:`best_of` several rounds). Then (:func:`calibrate`) the log-odds are shifted until the *surprise* (what was not foreseen) is not above 0 on
 average under shields with budgets, and the promise of every budget holds with confidence. Picking the least risky of several
 actions favours underestimated ones, so this comes after the choice. Whether it holds is measured once more on fresh episodes.
 Those may be looked at after several rounds, until it does; so what the card says comes from episodes that nobody has looked
@@ -28,6 +28,10 @@ MOST_RESOLUTION = 0.2
 MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
 LITTLE_SHIFT = 0.5
+#: To lower log-odds by less than this is not worth it.
+LEAST_LOWERING = 0.3
+#: The most episodes of a first look.
+FIRST_LOOK = 150
 #: How many shifts are tried.
 TRIES = 6
 #: Confirmation uses seeds after so many times those of a calibration: the others calibrate, say whether to go on, and show the
@@ -59,7 +63,7 @@ def shield_settings_of(budget: float, horizon: int, mode: str = "enforce") -> di
 def shielding(trial: Trial, model: _native.RiskModel, resolution: float) -> Shielding:
     """A model with a shield for every budget and copy of the environment."""
     terms = _native.RiskTerms(trial.gamma, resolution, False)
-    copies, horizon = len(trial.stage.envs), trial.stage.limit
+    copies, horizon = len(trial.stage.envs), trial.stage.horizon
     # Of points the nearest admissible one stands in, as under the wrapper.
     fallback = "best-admissible" if trial.stage.actions.point else "min-risk"
     shields = [_native.Shields({**shield_settings_of(budget, horizon), "fallback": fallback}, terms, copies) for budget in trial.budgets]
@@ -73,22 +77,51 @@ def under_budgets(trial: Trial, model: _native.RiskModel, resolution: float, fir
     return trial.stage.play(behaviours, shielding(trial, model, resolution))
 
 
-def resolution_of(trial: Trial, model: _native.RiskModel) -> float:
-    """The avoidable risk that it pays to act on: acting on less is acting on noise, and does harm. Of those that are about
-    as good as the best, the greatest."""
-    episodes = max(trial.episodes // 2, 50)
+@dataclass(frozen=True)
+class Resolved:
+    """A model, the smallest avoidable risk that it pays to act on with it, and how many incidents there were then."""
+
+    model: _native.RiskModel
+    resolution: float
+    incidents: float
+    #: The standard error of that.
+    noise: float
+
+
+def resolved(trial: Trial, model: _native.RiskModel, thresholds: Sequence[float] = RESOLUTIONS) -> Resolved:
+    """Which avoidable risks it pays to act on: acting on less is acting on noise, and does harm. It is the greatest of the
+    thresholds under which there were no more incidents than under the best, but for chance or for what the least budget allows: to
+    prevent fewer than that is not worth what a finer one costs in interventions."""
+    episodes = max(trial.episodes // 3, 50)
     found: list[float] = []
-    noise = 0.0
-    for threshold in RESOLUTIONS:
+    for threshold in thresholds:
         behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
         account = account_of(trial.stage.play(behaviours, Shielding(model)))
         trial.tell(f"threshold {threshold:g}: {account}")
         found.append(account.incidents)
-        best = min(found)
-        noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
-        if best == 0.0 or account.incidents > best + 2.0 * noise:
+        # A finer one may be better even where the last one was worse; only where there is no incident left, nothing is to be gained.
+        if account.incidents == 0.0:
             break
-    return next(threshold for threshold, incidents in zip(RESOLUTIONS, found) if incidents <= min(found) + noise)
+    best = min(found)
+    noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+    most = best + max(noise, min(trial.budgets))
+    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= most)
+    return Resolved(model, threshold, incidents, noise)
+
+
+def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved, int]:
+    """Of what was learned after each of some rounds, the newest last, the one under which there were fewest incidents, and how many
+    rounds ago that was; the newest unless another is better beyond chance. Earlier ones are tried at the threshold that is best for the newest, and at the next finer one."""
+    best, ago = resolved(trial, models[-1]), 0
+    place = RESOLUTIONS.index(best.resolution)
+    for back, model in enumerate(models[-2::-1], start=1):
+        if best.incidents == 0.0:
+            break
+        trial.tell(f"{back} rounds ago:")
+        found = resolved(trial, model, RESOLUTIONS[place : place + 2])
+        if found.incidents < best.incidents - best.noise:
+            best, ago = found, back
+    return best, ago
 
 
 def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: float) -> tuple[float, float]:
@@ -123,6 +156,12 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple
             held = shift, account
             if shift != 0.0 or account.surprise >= -max(trial.budgets):
                 break
+        if not holds and held[0] is not None:
+            # They were lowered too far: what ran then was another thing.
+            shift = round(shift / 2.0, 2)
+            if shift > -LEAST_LOWERING:
+                break
+            continue
         # How much would do if the same had run; what runs changes with it, so it is played again.
         room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
@@ -141,8 +180,8 @@ def coarser(resolution: float, shift: float) -> float:
 
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
     """Some action tried out in each of fresh episodes, and the least risky ever after."""
-    explore = max(2.0 / max(trial.stage.limit, 2), 0.02)
-    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(trial.episodes)]
+    explore = max(2.0 / max(trial.stage.horizon, 2), 0.02)
+    behaviours = [Behaviour(first + index, threshold=resolution, explore=explore, then_safest=True) for index in range(max(trial.episodes // 2, 50))]
     played = trial.stage.play(behaviours, Shielding(model, resolution))
     tried = [(*episode.tried, episode) for episode in played if episode.tried is not None]
     foretold = np.array([risk for _, risk, _ in tried])
@@ -151,21 +190,23 @@ def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first
     return tuple(reliability_of(foretold, happened))
 
 
-def calibrate(trial: Trial, model: _native.RiskModel, card: Card, is_last: bool) -> tuple[_native.RiskModel, Card]:
-    """Calibrates a model; the card says whether its risks held on fresh episodes. Unless this is the last chance, a first
-    look at fewer episodes may settle that they do not."""
-    if not is_last:
-        few = dataclasses.replace(trial, episodes=max(trial.episodes // 3, 50))
-        resolution = resolution_of(few, model)
-        shift, account = shift_of(few, model, resolution)
-        if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets):
-            return model, card
-    else:
-        resolution = resolution_of(trial, model)
-    shift, _ = shift_of(trial, model, resolution)
+def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
+    """A first look at fewer episodes, which may settle that a model will not do yet: another round may be better."""
+    few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 2, 50), FIRST_LOOK))
+    found = resolved(few, model)
+    account = account_of(under_budgets(few, model, found.resolution, trial.seed, few.episodes), len(trial.budgets))
+    if account.arriving > min(trial.budgets):
+        return None
+    shift, account = shift_of(few, model, found.resolution)
+    return None if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets) else found
+
+
+def calibrate(trial: Trial, found: Resolved, card: Card) -> tuple[_native.RiskModel, Card]:
+    """Calibrates a model; the card says whether its risks held on fresh episodes."""
+    shift, _ = shift_of(trial, found.model, found.resolution)
     # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
     used, budgets = shift or 0.0, () if shift is None else tuple(trial.budgets)
-    resolution, model = coarser(resolution, used), model.shifted(used)
+    resolution, model = coarser(found.resolution, used), found.model.shifted(used)
     card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=budgets)
     if shift is None:
         card = with_notes(card, "no shift of the log-odds made its promises hold")

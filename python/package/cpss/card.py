@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,11 +78,41 @@ def account_of(played: list, budgets: int = 0) -> Account:
     chosen_each = tuple(float(np.mean(found)) if found else np.nan for found in by_budget)
     # Without a single incident the sample knows nothing of their spread: as if there had been one.
     half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
-    mean = float(surprise.mean())
+    mean, happened = float(surprise.mean()), sum(episode.incident for episode in played)
+    # Of few episodes, with few incidents, the normal interval is too narrow; the exact one of how often they happen is not.
+    above = max(half, most_likely(happened, count) - happened / count)
     return Account(
         **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()),
-        surprise=mean, surprise_ci95=(mean - half, mean + half), chosen_each=chosen_each,
+        surprise=mean, surprise_ci95=(mean - half, mean + above), chosen_each=chosen_each,
     )  # fmt: skip
+
+
+def most_likely(happened: int, count: int) -> float:
+    """The greatest chance of something that happened so often in so many tries, with 95 % confidence: Clopper and Pearson's
+    exact bound.
+
+    >>> round(most_likely(0, 100), 4), round(most_likely(5, 100), 4)
+    (0.0295, 0.1023)
+    """
+    if happened >= count:
+        return 1.0
+    ways = [math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1) for k in range(happened + 1)]
+    low, high = happened / count, 1.0
+    for _ in range(60):
+        chance = (low + high) / 2
+        so_few = sum(math.exp(way + k * math.log(chance) + (count - k) * math.log1p(-chance)) for k, way in enumerate(ways))
+        low, high = (chance, high) if so_few > 0.05 else (low, chance)
+    return high
+
+
+def least_likely(happened: int, count: int) -> float:
+    """The least chance of the same, with 95 % confidence."""
+    return 1.0 - most_likely(count - happened, count)
+
+
+def fewest_episodes(budget: float) -> int:
+    """How many episodes it takes at least to confirm that an incident is at most so likely: if there is none in any of them."""
+    return math.ceil(math.log(0.05) / math.log1p(-budget))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cpss import _native
 from cpss.risk import write_whole
 
 
@@ -34,6 +35,8 @@ class Checkpoint:
         arrays["lengths"] = np.array(run.lengths)
         for place, (critic, target, moments, _) in enumerate(states):
             arrays.update({f"critic{place}": critic, f"target{place}": target, f"moments{place}": moments})
+        for place, model in enumerate(run.kept):
+            arrays[f"kept{place}"] = np.frombuffer(model.to_bytes(""), np.uint8)
         arrays["settings"] = np.frombuffer(self._settings.encode(), np.uint8)
         file = io.BytesIO()
         np.savez(file, **arrays)
@@ -66,6 +69,8 @@ class Checkpoint:
         ]
         run.learner.restore(states, points)
         run.lengths = arrays["lengths"].tolist()
+        kept = [arrays[name] for name in sorted(arrays) if name.startswith("kept")]
+        run.kept = [_native.RiskModel.from_bytes(model.tobytes())[0] for model in kept]
         return True
 
     def remove(self) -> None:

@@ -1,12 +1,13 @@
 """What can be known of risk from a log alone?
 
-:func:`fit_risk` learns from what somebody did: arrays, episodes, or a Minari data set. A log says nothing of actions that nobody
+:func:`fit_risk` learns from what somebody did: arrays, episodes, a Minari data set, or traces of driving tasks. A log says nothing of actions that nobody
 tried: their risk is taken as 1, so a shield never runs them if it can help it. Nobody has played under the shield, so the
 risk is not calibrated and nothing is promised; its card says so.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,10 @@ from cpss import _native
 from cpss.card import Card
 from cpss.envs import whole
 from cpss.learning import BATCH, DECISIONS_PER_UPDATE, LOOK_AHEAD, Progress, scale_of, teller
-from cpss.numbers import ActionList, Observations, actions_in
+from cpss.numbers import Observations, actions_in
 from cpss.playing import GOES_ON, INCIDENT, OVER, UNKNOWN, Incident
 from cpss.risk import Risk
+from cpss.traces import Traces
 
 #: Rounds of learning, and looks at every decision, in each of them.
 ROUNDS = 4
@@ -61,10 +63,12 @@ def fit_risk(
     Args:
         log: A dictionary of arrays, one row per decision in the order in which they were made: ``observations``, ``actions``,
             ``terminations``, ``truncations`` and ``incidents`` (or ``rewards`` and ``next_observations`` for ``incident``). Or
-            episodes, each such a dictionary. Or a Minari data set. Without ``next_observations`` the log does not show what an
+            episodes, each such a dictionary. Or a Minari data set. Or traces of a driving task (:class:`cpss.Traces`): the path of one,
+            or of a folder of them. Without ``next_observations`` the log does not show what an
             episode's last decision led to: unless that was an incident, how it ended counts as unknown, and a note says so.
         incident: What must not happen, as for :func:`cpss.learn_risk`; left out, the log's ``incidents`` say.
-        observation_space, action_space: The environment's; a Minari data set has its own. Actions are a list.
+        observation_space, action_space: The environment's; a Minari data set and traces have their own. Actions are a list, or
+            points of a bounded box.
         look_ahead: How many decisions to look ahead, on average.
         updates: Updates in all; left out, as many as fit the log's length.
         hidden: Units of the network's layers.
@@ -85,25 +89,29 @@ def fit_risk(
     tell, seed = teller(progress), whole("seed", seed, 0)
     if not float(look_ahead) >= 1.0:
         raise ValueError(f"`look_ahead` is {look_ahead}, but has to be at least 1 decision")
+    if isinstance(log, (str, os.PathLike)):
+        log = Traces(log)
     observation_space = observation_space or getattr(log, "observation_space", None)
     action_space = action_space or getattr(log, "action_space", None)
     if observation_space is None or action_space is None:
         raise ValueError("`observation_space` or `action_space` is missing: the log does not hold them, but env.observation_space does")
     observations, actions = Observations(observation_space), actions_in(action_space)
-    if not isinstance(actions, ActionList):
-        raise ValueError(f"of a log, actions have to be a list, but are {action_space}")
     episodes = [episode for episode in episodes_of(log, incident) if episode.actions]
     if not episodes:
         raise ValueError("the log holds no decision")
     gamma = 1.0 - 1.0 / float(look_ahead)
     settings = {"gamma": gamma, "batch": BATCH, "hidden": list(hidden), "seed": seed, "critics": 2, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002}
-    learner = _native.RiskLearner(observations.count, actions.count, 0, settings)
+    learner = _native.RiskLearner(observations.count, actions.count, actions.point, settings)
     rows = [np.stack([observations.row(seen) for seen in episode.observations]) for episode in episodes]
     learner.set_scale(*scale_of(np.concatenate(rows), observations.measured))
     for episode, seen in zip(episodes, rows):
         nexts = np.full(len(seen), GOES_ON, np.uint8)
         nexts[-1] = episode.end
-        learner.push(seen, np.array([actions.read(action) for action in episode.actions]), nexts)
+        ran = np.array([actions.read(action) for action in episode.actions])
+        if actions.point:
+            learner.push(np.hstack([seen, ran.astype(np.float32)]), np.zeros(len(ran), np.int64), nexts)
+        else:
+            learner.push(seen, ran, nexts)
     count, incidents = learner.counts()
     each = max(count // DECISIONS_PER_UPDATE, FEWEST_UPDATES) if updates is None else max(whole("updates", updates, 1) // ROUNDS, 1)
     learner.learn_untried(2 * each, seed)
@@ -126,8 +134,14 @@ def fit_risk(
 
 def untried_note(model: _native.RiskModel, rows: np.ndarray) -> str:
     """How much nobody tried."""
-    some = rows[np.random.default_rng(0).permutation(len(rows))[:5000]]
-    share = float((model.risks(np.ascontiguousarray(some)) > SURE).mean())
+    draw = np.random.default_rng(0)
+    some = np.ascontiguousarray(rows[draw.permutation(len(rows))[:5000]])
+    if model.point:
+        # Of a box, a few points of each of some hundred observations.
+        found = [model.risks_at(row, draw.uniform(-1.0, 1.0, (8, model.point)).astype(np.float32)) for row in some[:500]]
+        share = float((np.concatenate(found) > SURE).mean())
+    else:
+        share = float((model.risks(some) > SURE).mean())
     return f"of all actions, in what was seen, {100 * share:.0f} % were never tried or always ended in an incident: their risk is taken as 1"
 
 
@@ -144,7 +158,7 @@ def episodes_of(log: Any, incident: Incident | None) -> Iterator[Logged]:
                 raise ValueError(f"an episode of the log is {type(part).__name__}, but has to be a dictionary of arrays")
             yield from rows_of(part, incident)
     else:
-        raise ValueError(f"`log` is {type(log).__name__}, but has to be a dictionary of arrays, a list of episodes, or a Minari data set")
+        raise ValueError(f"`log` is {type(log).__name__}, but has to be a dictionary of arrays, a list of episodes, a Minari data set, or the path of a trace")
 
 
 def minari_episode(found: Any, incident: Incident | None) -> Logged:

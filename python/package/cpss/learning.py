@@ -1,8 +1,9 @@
 """How is the risk of every action learned in any environment?
 
 :func:`learn_risk` plays a round of episodes, learns from all rounds so far, and plays the next round mostly under the shield
-of what it has learned: what matters is where a shielded policy goes. After each round it asks whether the risk is calibrated;
-if so, it stops early, and measures that once more on episodes that nothing was decided by. The learner is Rust's; see ``crates/learn``.
+of what it has learned: what matters is where a shielded policy goes. After some rounds it asks whether the risk is calibrated
+and foresees well; if so, it stops early. Otherwise the best of the last rounds is handed out: a round may be worse than the one
+before. Either is measured once more on episodes that nothing was decided by. The learner is Rust's; see ``crates/learn``.
 
 Invariants: the same arguments and seed give the same risk, if the environment and the policy follow their seeds; a run
 that was killed goes on from its checkpoint and makes the same risk; episodes that calibrate or confirm are never learned from.
@@ -22,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.calibration import LITTLE_SHIFT, Trial, calibrate, confirm, reliability
-from cpss.card import Card, account_of, with_notes
+from cpss.calibration import LITTLE_SHIFT, Trial, best_of, calibrate, confirm, reliability, will_do
+from cpss.card import Card, account_of, fewest_episodes, with_notes
 from cpss.checkpoint import Checkpoint
 from cpss.envs import whole
 from cpss.playing import GOES_ON, Behaviour, Incident, Played, Shielding, Stage
@@ -39,8 +40,15 @@ EXPLORE = (0.0, 0.01, 0.05)
 BATCH, DECISIONS_PER_UPDATE = 256, 24
 #: Critics that learn, of which the larger risk counts.
 CRITICS = 2
+#: What came of actions is learned from directly as long as these have no more avoidable risk than this; the least of noisy risks is
+#: too small, above all where an observation does not show everything, and what really happened is not.
+AS_SAFE = 0.005
 #: In how many parts a round is learned: before each, every decision is looked at anew.
 PHASES = 2
+#: Rounds after which it is asked whether that will do; each look costs about as many episodes as a round.
+LOOKS = (3, 6, 12)
+#: Of so many of the last rounds the best is handed out.
+KEPT = 3
 #: Seeds of episodes: learning from 0, calibration and confirmation from here.
 CALIBRATION = 1 << 30
 
@@ -74,16 +82,18 @@ def learn_risk(
             info)``. An incident ends the episode.
         policy: Who will propose actions: a model of Stable-Baselines3 (or anything with its ``predict``), a function of an
             observation, or None for random actions. The risk is learned where this policy goes.
-        steps: Transitions to learn from, at most; it stops early once it is calibrated.
+        steps: Transitions to learn from, at most; it stops early once it is calibrated and little comes into view that it did
+            not foresee. Where episodes are long and incidents rare, more of them help.
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
             avoided. Nothing is promised below the least of them, nor above the greatest.
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
-        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about half of
-            ``steps``, and 200 to 2,000.
-        max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000).
+        calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about a third of
+            ``steps``, 200 to 2,000, and no fewer than it takes to confirm the least budget: three to one part of it.
+        max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
+            episodes to learn from may be shorter; those that calibrate are whole.
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
         progress: True to be told on stderr how it goes, or a function of a text.
 
@@ -123,11 +133,13 @@ class Run:
     ) -> None:
         self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
         self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
-        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": 0.002, "learning_rate_final": 2e-5}
+        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": AS_SAFE, "learning_rate_final": 2e-5}
         self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
         self.round = 0
         self.lengths: list[float] = []
         self.scale: tuple[np.ndarray, np.ndarray]
+        #: What was learned after each of the last rounds, the newest last.
+        self.kept: list[_native.RiskModel] = []
 
     def settings(self) -> dict[str, Any]:
         """All that a run depends on, but for the functions that it was given."""
@@ -147,6 +159,7 @@ class Run:
         while risk is None:
             self._play_round()
             self._learn_round()
+            self.kept = [*self.kept, self.learner.model()][-KEPT:]
             self.round += 1
             if checkpoint is not None:
                 checkpoint.write(self)
@@ -166,7 +179,9 @@ class Run:
             self.scale = scale_of(rows, self.stage.observations.measured)
             self.learner.set_scale(*self.scale)
         push(self.learner, played, self.stage.actions.point)
-        self.lengths.append(decisions / max(len(played), 1))
+        # How long an episode of the policy's is: random ones may be much shorter.
+        whole_ones = [episode.steps for episode, behaviour in zip(played, self._behaviours()) if behaviour.random == 0.0]
+        self.lengths.append(float(np.mean(whole_ones)) if whole_ones else decisions / max(len(played), 1))
         seen, incidents = self.learner.counts()
         self.tell(f"round {self.round + 1} of {self.rounds}: {seen} transitions, {incidents} incidents so far ({time.perf_counter() - begin:.1f} s)")
 
@@ -196,32 +211,37 @@ class Run:
         self.tell(f"  {PHASES * updates} updates, loss {loss:.4f} ({time.perf_counter() - begin:.1f} s)")
 
     def _calibrated(self) -> Risk | None:
-        """The risk as it is now, if it is calibrated or there is no further round."""
+        """The risk as it is now, if it will do or there is no further round."""
         last = self.round == self.rounds
-        if self.round < min(3, self.rounds) and not last:
+        if self.round not in LOOKS and not last:
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()
-        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.limit, steps=seen, seed=self.seed, rounds=self.round)
+        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.horizon, steps=seen, seed=self.seed, rounds=self.round)
         trial = self._trial()
-        model, card = calibrate(trial, self.learner.model(), card, last)
+        found, ago = best_of(trial, self.kept) if last else (will_do(trial, self.kept[-1]), 0)
+        if found is None:
+            self.tell(f"  a first look ({time.perf_counter() - begin:.1f} s): it will not do yet")
+            return None
+        model, card = calibrate(trial, found, dataclasses.replace(card, rounds=self.round - ago))
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
-        # Risks that are much too high keep every promise, and say nothing.
-        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets)
+        # Risks that are much too high keep every promise, and say nothing. What comes into view unforeseen, another round may foresee.
+        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets) and card.shielded.arriving <= min(self.budgets)
         if not good and not last:
             return None
         card = confirm(trial, model, card)
         fresh = trial.seed + 2 * trial.episodes
-        alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(trial.episodes)]))
+        alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(max(trial.episodes // 2, 50))]))
         card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))
         if incidents == 0:
             card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
-        self.tell(str(card))
+        if not card.calibrated and trial.episodes < fewest_episodes(min(self.budgets)):
+            card = with_notes(card, f"{trial.episodes} episodes cannot confirm a budget of {min(self.budgets):g}: it takes at least {fewest_episodes(min(self.budgets))} (`calibration_episodes`)")
         return Risk(model, card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or int(min(max(self.steps / (2.0 * max(length, 1.0)), 200), 2000))
+        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
 
 

@@ -41,8 +41,9 @@ ONCE = 'This is said once; `info["shield"]["reason"]` has it of every step.'
 class Notices:
     """What was already said, and what is known of this episode."""
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
+    def __init__(self, said: set[str] | None = None) -> None:
+        #: What was said already, maybe by others who share this.
+        self._said: set[str] = set() if said is None else said
         self._steps = self._charged = self._foretold = 0
         self._any_cost = False
         self.begin()

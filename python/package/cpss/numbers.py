@@ -48,10 +48,40 @@ class Observations:
         elif self._choices is not None:
             return self._choices[as_index(observation, self.space)]
         else:
-            row = np.array(spaces.flatten(self.space, observation), np.float32)
+            row = np.zeros(self.count, np.float32)
+            if write_into(row, 0, self.space, observation) != self.count:
+                row = np.empty(0, np.float32)
         if row.shape != (self.count,):
             raise ValueError(f"an observation has {row.size} numbers, but has to have {self.count}, as {self.space} says")
         return row
+
+
+def write_into(row: np.ndarray, at: int, space: Any, observation: Any) -> int:
+    """Writes an observation into zeros from some place on, as ``gymnasium.spaces.flatten`` would, and says where it ends. That is
+    made for any space, and takes longer than many an environment's step."""
+    if isinstance(space, spaces.Dict):
+        for key, part in space.spaces.items():
+            at = write_into(row, at, part, observation[key])
+        return at
+    if isinstance(space, spaces.Tuple):
+        for part, seen in zip(space.spaces, observation, strict=True):
+            at = write_into(row, at, part, seen)
+        return at
+    if isinstance(space, spaces.Discrete):
+        row[at + as_index(observation, space)] = 1.0
+        return at + int(space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        for size, choice in zip(space.nvec.ravel(), (np.asarray(observation) - space.start).ravel()):
+            if not 0 <= choice < size:
+                raise ValueError(f"an observation is {observation!r}, but has to be in {space}")
+            row[at + int(choice)] = 1.0
+            at += int(size)
+        return at
+    numbers = np.asarray(observation, np.float32).reshape(-1)
+    if numbers.size != int(np.prod(space.shape)):
+        raise ValueError(f"an observation has {numbers.size} numbers where it has to have {int(np.prod(space.shape))}, as {space} says")
+    row[at : at + numbers.size] = numbers
+    return at + numbers.size
 
 
 def leaves(space: spaces.Space):

@@ -99,7 +99,9 @@ class Stage:
         spec = getattr(env, "spec", None)
         own = None if spec is None else spec.max_episode_steps
         self.name = "" if spec is None else spec.id
-        self.limit = limit or own or LONGEST
+        #: Steps of an episode, and of one to learn from, which may be cut short.
+        self.horizon = own or limit or LONGEST
+        self.limit = min(limit or self.horizon, self.horizon)
 
     def _environments(self, make_env: Any, copies: int) -> list[gym.Env]:
         if isinstance(make_env, gym.Env):
@@ -135,7 +137,7 @@ class Stage:
                 following = next(todo, None)
                 if following is None:
                     break
-                playing.append(Episode(self, free.pop(), *following, by))
+                playing.append(Episode(self, free.pop(), *following, by, self.horizon if decisions is None else self.limit))
             if not playing:
                 return [done[place] for place in sorted(done)]
             self._decide(playing, by)
@@ -181,8 +183,8 @@ class Stage:
 class Episode:
     """An episode in progress."""
 
-    def __init__(self, stage: Stage, slot: int, place: int, behaviour: Behaviour, by: Shielding | None) -> None:
-        self.slot, self.place, self.behaviour = slot, place, behaviour
+    def __init__(self, stage: Stage, slot: int, place: int, behaviour: Behaviour, by: Shielding | None, longest: int) -> None:
+        self.slot, self.place, self.behaviour, self._longest = slot, place, behaviour, longest
         self.random = np.random.Generator(np.random.PCG64(behaviour.seed))
         self.env, self.played = stage.envs[slot], Played(shield=behaviour.shield or 0)
         self.observation, _ = self.env.reset(seed=int(behaviour.seed) % 2**31)
@@ -270,7 +272,7 @@ class Episode:
             played.end = INCIDENT
         elif terminated:
             played.end = OVER
-        elif truncated or played.steps >= stage.limit:
+        elif truncated or played.steps >= self._longest:
             # Only the time is up: what would have come is not known.
             played.end = UNKNOWN
         self.observation, self.row = observation, stage.observations.row(observation)

@@ -13,7 +13,7 @@ Needs ``pip install 'cpss[sb3]'``; nothing else in the package imports this modu
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import stable_baselines3.common.vec_env as vec_env
@@ -230,13 +230,22 @@ class ExecutedActions(BaseCallback):
         for i, info in enumerate(infos):
             if "shield" not in info or info["shield"]["verdict"] == "admit":
                 continue
-            proposed, executed = (np.asarray(info["shield"][key]).reshape(np.shape(actions[i])) for key in ("proposed_action", "executed_action"))
-            if isinstance(self.model.action_space, spaces.Discrete) and proposed != actions[i]:
+            proposed, executed = (np.asarray(info["shield"][key]) for key in ("proposed_action", "executed_action"))
+            if proposed.size != np.size(actions[i]):
+                raise ValueError(f"the learner proposed {actions[i]!r}, but the shield was given {proposed!r}: a wrapper around the shield changes actions")
+            proposed, executed = (part.reshape(np.shape(actions[i])) for part in (proposed, executed))
+            given, policy = actions[i], cast(Any, self.model.policy)
+            if isinstance(self.model.action_space, spaces.Box):
+                # The learner's actions are clipped, or brought from -1 and 1 to their bounds, before the shield sees them.
+                if getattr(policy, "squash_output", False):
+                    given, executed = policy.unscale_action(given), policy.scale_action(executed)
+                given = np.clip(given, self.model.action_space.low, self.model.action_space.high)
+            if not np.allclose(np.asarray(proposed, np.float64), np.asarray(given, np.float64), atol=1e-5):
                 raise ValueError(f"the learner proposed {actions[i]!r}, but the shield was given {proposed!r}: a wrapper around the shield changes actions")
             actions[i] = executed
             changed.append(i)
         if changed:
-            policy: Any = self.model.policy
+            policy = cast(Any, self.model.policy)
             with torch.no_grad():
                 seen = self.locals["obs_tensor"]
                 masks = self.locals.get("action_masks")

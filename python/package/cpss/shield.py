@@ -18,21 +18,20 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 
 from cpss import _native
-from cpss.actions import CANDIDATES, Box, Discrete, actions_of
-from cpss.driving import Driver, driver_of, source_of
-from cpss.envs import short_id
-from cpss.learned import Learned, settings_of, trust
+from cpss.actions import CANDIDATES, Discrete, actions_of
+from cpss.learned import trust
 from cpss.notices import Notices
+from cpss.outcome import closeness, has_happened, has_run, incident_of, what_it_cost
 from cpss.risk import Risk
-from cpss.situation import ROUNDING, Situation, apart, costs_of, in_words, info_apart, is_usable, number_of, numbers_of, preferences_of, reasons
+from cpss.settings import Source, whole_settings
+from cpss.situation import Situation, apart, costs_of, in_words, is_usable, number_of, numbers_of, preferences_of, reasons
 
 #: The keys of ``info["shield"]``, on every step and on resets.
 KEYS = (
@@ -56,15 +55,6 @@ KEYS = (
     "evidence",
     "budget_kept",
 )
-
-
-def shield_settings(task: str) -> dict[str, Any]:
-    """The shipped shield of a driving task, by the names that :class:`ShieldWrapper` takes.
-
-    >>> cpss.shield_settings("merge-v0")["horizon"]
-    20
-    """
-    return _native.shield_settings(short_id(task))
 
 
 class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
@@ -190,29 +180,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             uncalibrated=uncalibrated, **settings,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
-        self._driver: Driver | None = None
-        self._learned: Learned | None = None
-        if isinstance(risk, Risk) and cost == "driving":
-            if observed is not None:
-                raise ValueError("with a learned `risk` what was judged is charged, so nobody asks what `observed` says: leave one of them out")
-            if budget is None:
-                raise ValueError("`budget` is missing: how likely may an incident be, beyond what cannot be avoided? 0.02 is one in 50 episodes")
-            self._learned = Learned(env, risk, incident, number_of(budget))
-            trust(risk, number_of(budget), uncalibrated)
+        source = Source.of(env, cost, risk, incident, budget, observed, preferences is not None)
+        self._driver, self._learned = source.driver, source.learned
+        if source.learned is not None:
+            trust(source.learned.risk, number_of(budget), uncalibrated)
             # The proposal, the least risky point, the nearest admissible one, and the last resort.
             candidates = 4
-            settings = {**settings_of(risk), "fallback": "min-risk" if preferences is None else "best-admissible", **settings}
-        elif incident is not None:
-            raise ValueError("`incident` goes with a learned `risk` (cpss.learn_risk), and there is none")
-        elif isinstance(cost, str) and cost == "driving":
-            if isinstance(risk, Risk):
-                raise ValueError("a learned `risk` says itself what actions cost: leave `cost` out")
-            self._driver = driver_of(env, risk)
-            settings = {**shield_settings(self._driver.task.id), **settings}
-        elif not callable(cost):
-            raise ValueError(f"`cost` is {cost!r}, but has to be 'driving' or a function of (env, observation)")
-        elif risk is not None:
-            raise ValueError(f"`risk` is {risk!r}, but with a `cost` of yours nobody asks it: leave one of them out")
         for name, function in (("context", context), ("observed", observed)):
             if function is not None and not callable(function):
                 raise ValueError(f"`{name}` is {function!r}, but has to be a function")
@@ -221,19 +194,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 raise ValueError("`charge` is 'predicted', so nobody asks what `observed` says: leave one of them out")
             charge = "observed"
         given = {"budget": budget, "horizon": horizon, "fallback": fallback, "pace": pace, "price": price, "charge": charge}
-        settings.update({name: value for name, value in given.items() if value is not None}, mode=mode)
-        for name in ("budget", "horizon"):
-            if name not in settings:
-                raise ValueError(f"`{name}` is missing: only cost='driving'{' and a learned risk have' if name == 'horizon' else ' has'} one of its own")
+        settings = whole_settings({**source.settings, **settings}, given, mode)
         self._cost: Any = cost
         self._context, self._observed = context, observed
         self._preferences = preferences_of(preferences)
         task = None if self._driver is None else self._driver.task
         self._actions = actions_of(env.action_space, last_resort, candidates, radius, task, settings)
-        self._settings = settings
+        self._settings, self._mode = settings, settings["mode"]
         self._charges_prediction = settings.get("charge") == "predicted"
         self._shield = self._another_shield()
-        self._mode = settings["mode"]
         self._observation: Any = None
         self._needs_reset = True
         self._notices = Notices()
@@ -250,7 +219,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
         if self._driver is not None and "cost" not in info:
-            info["cost"] = self._closeness(False)
+            info["cost"] = closeness(self._driver, False)
         nothing, none, shield = self._actions.nothing(), np.nan, self._shield
         report = (
             nothing, nothing, "reset", "", none, none, none, shield.remaining, none, shield.envelope, none, none, *shield.promised, shield.budget_kept,
@@ -281,7 +250,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         decided, observed, self._needs_reset = decision, np.nan, True
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
-            observed, problem = self._what_it_cost(observation, terminated, info, cost_executed)
+            if self._charges_prediction:
+                observed, problem = cost_executed, {}
+            else:
+                # Of driving, `info["cost"]` is how close it came to anything, which is not charged.
+                told = {} if self._driver is not None else info
+                observed, problem = what_it_cost(self._observed, self.env, observation, terminated, told, cost_executed)
             if self._driver is not None and not has_run(info, shown[1]):
                 observed, problem = np.nan, {"ran": f"another-action-ran: {info['action']}"}
                 # What ran was never judged, so it is settled as a moment of which nothing is known: that is charged as the worst.
@@ -291,9 +265,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
         if self._needs_reset and self._driver is not None:
-            self._shield.close(self._incident())
+            self._shield.close(incident_of(self._driver))
         elif self._learned is not None and self._learned.knows_incidents:
-            happened, trouble = self._has_happened(observation, reward, terminated, truncated, info)
+            happened, trouble = has_happened(self._learned, observation, reward, terminated, truncated, info)
             problem = {**problem, **trouble}
             # An incident closes the account, even where the environment goes on.
             if happened or self._needs_reset:
@@ -306,7 +280,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         reason = reasons(decision.reason, [*situation.problems.values(), *problem.values()])
         info = dict(info)
         if "cost" not in info:
-            info["cost"] = charge if self._driver is None else self._closeness(terminated)
+            info["cost"] = charge if self._driver is None else closeness(self._driver, terminated)
         report = (
             *shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope, risk, situation.unavoidable,
             *self._shield.promised, self._shield.budget_kept,
@@ -405,53 +379,6 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             problems["preferences"] = f"unusable-preferences: {in_words(error)}"
         return Situation(self._actions, candidates, costs, density, liking, risks, unavoidable, problems)
 
-    def _what_it_cost(self, observation, terminated: bool, info: dict, predicted: float) -> tuple[float, dict[str, str]]:
-        """What a step cost, and what is wrong with that; what cannot be told is charged as the worst."""
-        try:
-            if self._observed is not None:
-                cost = number_of(self._observed(self.env, apart(observation), terminated, info_apart(info)))
-            elif not self._charges_prediction and self._driver is None and "cost" in info:
-                cost = number_of(info["cost"])
-            else:
-                # Nobody is to blame for this one but the prediction, of which there is a warning already.
-                return predicted, {} if self._charges_prediction or is_usable(predicted) else {"predicted": f"unusable-observation: {predicted}"}
-        except Exception as error:
-            return np.nan, {"observed": f"unusable-observation: {in_words(error)}"}
-        if not is_usable(cost):
-            return cost, {"observed": f"unusable-observation: {cost}"}
-        return cost, {"scale": f"observed-above-1: {cost}"} if cost > 1.0 + ROUNDING else {}
-
-    def _has_happened(self, *outcome: Any) -> tuple[bool, dict[str, str]]:
-        """Whether what must not happen has happened; what cannot be told is taken for an incident."""
-        assert self._learned is not None
-        observation, *others, info = outcome
-        try:
-            return self._learned.incident(apart(observation), *others, info_apart(info)), {}
-        except Exception as error:
-            return True, {"incident": f"unusable-incident: {in_words(error)}"}
-
-    def _closeness(self, terminated: bool) -> float:
-        """How close the ego is to anything now; in a scene that cannot be read, as close as can be."""
-        assert self._driver is not None
-        try:
-            return self._driver.closeness(terminated)
-        except Exception:
-            return 1.0
-
-    def _incident(self) -> bool:
-        """Whether the episode has ended in an incident; in a scene that cannot be read, it has."""
-        assert self._driver is not None
-        try:
-            return self._driver.incident()
-        except Exception:
-            return True
-
-
-def has_run(info: dict, executed: Any) -> bool:
-    """Whether a driving task says that it was given this action, or does not say which."""
-    found = info.get("action", executed)
-    return found == executed if type(found) is int else bool(np.array_equal(found, executed))
-
 
 def check_single(env: Any) -> None:
     """Whether this is one environment, and has no shield yet.
@@ -471,29 +398,3 @@ def check_single(env: Any) -> None:
             # The outer one would report, and charge, an action that the inner one did not let run.
             raise ValueError("there is a shield in this environment already: of two costs, give one shield the greater as its `cost`")
         env = env.env
-
-
-def batch_settings(
-    task: _native.Task, space: spaces.Space, shield: bool | dict | None, budget: float | None = None, pace: float | None = None
-) -> dict[str, Any] | None:
-    """The settings of a batch's shields, with what is asked for in place of the task's own."""
-    plain = {name: value for name, value in (("budget", budget), ("pace", pace)) if value is not None}
-    if shield is False and plain:
-        raise ValueError(f"`{next(iter(plain))}` is a shield's, but `shield` is False: leave one of them out")
-    if shield is None and plain:
-        shield = True
-    if shield is None or shield is False:
-        return None
-    if shield is not True and not isinstance(shield, Mapping):
-        raise ValueError(f"`shield` is {shield!r}, but has to be True, or a dictionary of what differs from cpss.shield_settings(...)")
-    asked = {} if shield is True else dict(shield)
-    for name in plain.keys() & asked.keys():
-        raise ValueError(f"`{name}` is given twice: as an argument, and in `shield`")
-    asked.update(plain)
-    last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
-    count, risk = asked.pop("candidates", CANDIDATES), asked.pop("risk", None)
-    settings = {**shield_settings(task.id), **asked, "risk": _native.Critic(task.id, source_of(risk))}
-    actions = actions_of(space, last_resort, count, radius, task, settings)
-    if isinstance(actions, Box):
-        settings.update(candidates=count, radius=actions.box[2].tolist(), resort=actions.last_resort.tolist())
-    return settings

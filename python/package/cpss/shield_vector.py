@@ -1,7 +1,7 @@
-"""How are many copies of any environment shielded at once, with a learned risk?
+"""How are many copies of any environment shielded at once?
 
-:class:`ShieldVectorWrapper` goes around any Gymnasium ``VectorEnv``. The risk is asked about all copies in one call, and every
-copy has a ledger and an account of its own. Start at :meth:`ShieldVectorWrapper.step`.
+:class:`ShieldVectorWrapper` goes around any Gymnasium ``VectorEnv``, with a learned risk or with costs of the user's, and every copy
+has a ledger and an account of its own. Who judges is in :mod:`cpss.judges`. Start at :meth:`ShieldVectorWrapper.step`.
 
 Invariants: each copy is judged as :class:`cpss.ShieldWrapper` judges it; a step that only resets a copy is not judged; a ledger
 is renewed when its copy's next episode begins, and nowhere else; after a step that failed nothing is judged until a reset.
@@ -17,33 +17,32 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import iterate
 
-from cpss import _native
-from cpss.learned import Learned, settings_of, trust
-from cpss.numbers import ActionList
-from cpss.risk import Risk
-from cpss.situation import in_words
+from cpss.actions import CANDIDATES, Box, actions_of
+from cpss.judges import NUMBERS, Each, Together
+from cpss.learned import trust
 from cpss.notices import Notices
-
-VERDICTS = np.array(["admit", "replace", "infeasible", "reset"])
-REASONS = np.array(
-    ["", "unusable-cost", "over-cap", "horizon-closed", "budget-spent", "over-budget", "unusable-context", "over-context", "priced"]
-)
-#: Numbers of ``infos["shield"]``, in the order in which the compiled half tells them.
-NUMBERS = (
-    "cost_proposed", "cost_executed", "threshold", "remaining", "gain", "envelope", "risk", "unavoidable",
-    "promise", "start", "chosen", "surprise", "arriving", "evidence",
-)  # fmt: skip
+from cpss.outcome import has_happened
+from cpss.risk import Risk
+from cpss.settings import Source, whole_settings
+from cpss.shield import check_single
+from cpss.situation import number_of
 
 
 class ShieldVectorWrapper(VectorWrapper):
-    """Lets an action of each copy run only if its avoidable risk fits what is left of that copy's budget.
+    """Lets an action of each copy run only if what it costs fits what is left of that copy's budget.
 
     Args:
-        env: Any vector environment whose actions are a list (``Discrete``, ``MultiDiscrete``, ``MultiBinary``).
-        risk: A :class:`cpss.Risk`.
-        budget: How likely an incident may be in an episode, beyond what cannot be avoided.
-        horizon, pace, mode: As for :class:`cpss.ShieldWrapper`.
-        incident: What must not happen, if the risk was read from a file.
+        env: Any vector environment whose actions are a list, or a bounded box of at most 16 dimensions.
+        risk: A :class:`cpss.Risk`; an action then costs its avoidable risk.
+        budget: How likely an incident may be in an episode, beyond what cannot be avoided; with a ``cost``, how much cost an episode
+            may spend.
+        cost: In place of a risk, a function ``cost(envs, observations)`` that is given a list of observations, one of each copy that
+            is judged (those that are only reset are not), and gives a row of costs for each, one per action. For a box it is
+            ``cost(envs, observations, candidates)``, with the points to be judged of each copy.
+        observed: With a ``cost``, a function ``observed(envs, observation, terminated, info)`` of one copy that says what a step really
+            cost, as for :class:`cpss.ShieldWrapper`; left out, its ``info["cost"]`` or what was predicted is charged.
+        horizon, pace, mode, charge, last_resort, candidates, radius: As for :class:`cpss.ShieldWrapper`.
+        incident: With a risk, what must not happen, if it was read from a file.
         uncalibrated: What to do with a risk that is not calibrated: ``"warn"`` or ``"raise"``.
         **settings: Any other of a shield's settings.
 
@@ -52,8 +51,8 @@ class ShieldVectorWrapper(VectorWrapper):
 
     >>> def fell(observation, reward, terminated, truncated, info):
     ...     return terminated
-    >>> risk = cpss.learn_risk("CartPole-v1", incident=fell, steps=20_000, calibration_episodes=50, budgets=0.05)
-    >>> envs = cpss.ShieldVectorWrapper(gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync"), risk=risk, budget=0.05)
+    >>> risk = cpss.learn_risk("CartPole-v1", incident=fell, steps=20_000, calibration_episodes=50, budgets=0.06)
+    >>> envs = cpss.ShieldVectorWrapper(gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync"), risk=risk, budget=0.06)
     >>> observations, infos = envs.reset(seed=1)
     >>> observations, rewards, terminations, truncations, infos = envs.step([0, 0, 1])
     >>> infos["shield"]["verdict"].shape, envs.action_masks().shape
@@ -63,106 +62,145 @@ class ShieldVectorWrapper(VectorWrapper):
     def __init__(
         self,
         env: VectorEnv,
-        risk: Risk,
-        budget: float,
+        risk: Risk | None = None,
+        budget: float | None = None,
         *,
+        cost: Callable | None = None,
+        observed: Callable | None = None,
         horizon: int | None = None,
         pace: float | None = None,
         mode: str = "enforce",
+        charge: str | None = None,
+        last_resort: Any = None,
+        candidates: int = CANDIDATES,
+        radius: Any = None,
         incident: Callable | None = None,
         uncalibrated: str = "warn",
         **settings: Any,
     ) -> None:
         if not isinstance(env, VectorEnv):
             raise ValueError(f"`env` is {env!r}, but has to be a VectorEnv: for one environment there is cpss.ShieldWrapper")
-        if not isinstance(risk, Risk):
-            raise ValueError(f"`risk` is {risk!r}, but has to be a cpss.Risk, from cpss.learn_risk or cpss.fit_risk")
+        if cost is None and not isinstance(risk, Risk):
+            raise ValueError(f"`risk` is {risk!r}, but has to be a cpss.Risk, from cpss.learn_risk or cpss.fit_risk; or give a `cost` of yours")
+        for copy in getattr(env.unwrapped, "envs", ()):
+            check_single(copy)
         super().__init__(env)
-        single = SingleSpaces(env.single_observation_space, env.single_action_space)
-        self._learned = Learned(single, risk, incident, float(budget))
-        trust(risk, float(budget), uncalibrated)
-        if not isinstance(risk._actions, ActionList):
-            raise ValueError("only actions of a list are judged in one call; of a box, wrap each copy: SyncVectorEnv([lambda: cpss.ShieldWrapper(...)] * n)")
-        given = {"horizon": horizon, "pace": pace}
-        self._settings = {**settings_of(risk), **settings, **{name: value for name, value in given.items() if value is not None}, "budget": budget, "mode": mode}
-        self._shields = _native.Shields(self._settings, self._learned.terms, env.num_envs)
+        single: Any = SingleSpaces(env.single_observation_space, env.single_action_space)
+        source = Source.of(single, "driving" if cost is None else cost, risk, incident, budget, observed, False)
+        self._learned = source.learned
+        if source.learned is not None:
+            trust(source.learned.risk, number_of(budget), uncalibrated)
+            candidates = 4
+        if observed is not None and (not callable(observed) or charge == "predicted"):
+            raise ValueError(f"`observed` is {observed!r}, but has to be a function, and `charge` not 'predicted'")
+        given = {"budget": budget, "horizon": horizon, "pace": pace, "charge": charge}
+        settings = whole_settings({**source.settings, **settings}, given, mode)
+        self._actions = actions_of(env.single_action_space, last_resort, candidates, radius, None, settings)
+        self._judge: Together | Each
+        if source.learned is not None and not isinstance(self._actions, Box) and settings.get("charge") == "predicted":
+            self._judge = Together(source.learned, settings, self._actions, env.num_envs)
+        else:
+            self._judge = Each(env, source.learned, cost, observed, settings, self._actions, env.num_envs)
         self._mode = autoreset_of(env)
-        self._actions: ActionList = risk._actions
-        self._rows: np.ndarray | None = None
+        self._seen: list[Any] | None = None
         self._over = np.zeros(env.num_envs, bool)
         self._notices = Notices()
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None):
         """Begins episodes, each with a fresh ledger; with ``options["reset_mask"]``, only where that says so."""
         mask = None if options is None else options.get("reset_mask")
-        if self._rows is None and mask is not None and not np.all(mask):
+        if self._seen is None and mask is not None and not np.all(mask):
             raise gym.error.ResetNeeded("reset all copies first: nobody knows how those that the mask leaves out stand")
-        self._rows = None
+        self._seen = None
         observations, infos = self.env.reset(seed=seed, options=options)
+        if "shield" in infos:
+            raise ValueError("there are shields in the copies of this environment already: leave them out, or this one")
         for place in range(self.num_envs) if mask is None else np.flatnonzero(mask):
-            self._shields.reset(int(place))
+            self._judge.reset(int(place))
             self._over[place] = False
         self._look(observations)
         return observations, infos
 
     def step(self, actions: Any):
         """Judges an action of each copy, runs it or another, and keeps the accounts."""
-        if self._rows is None:
+        if self._seen is None:
             raise gym.error.ResetNeeded("call `reset` first: episodes have not begun, or the last step failed")
         if self._mode is AutoresetMode.DISABLED and self._over.any():
             raise gym.error.ResetNeeded('some episodes are over: reset them with options={"reset_mask": ...}')
-        proposals = np.array([self._actions.read(action) for action in iterate(self.action_space, np.asarray(actions))])
+        proposed = self._read(actions)
         judged = np.flatnonzero(~self._over)
-        risks = self._learned.risk.model.risks(self._rows)
-        executed = proposals.copy()
+        executed: list = list(proposed)
         told = np.full((self.num_envs, len(NUMBERS) + 1), np.nan)
-        verdicts, reasons = np.full(self.num_envs, 3, np.uint8), np.zeros(self.num_envs, np.uint8)
+        verdicts, reasons = np.full(self.num_envs, "reset", object), np.full(self.num_envs, "", object)
         if len(judged):
-            ran, told[judged], verdicts[judged], reasons[judged] = self._shields.decide(judged, proposals[judged], np.ascontiguousarray(risks[judged]))
-            executed[judged] = ran
-        given = np.array([self._actions.write(place) for place in executed], self.action_space.dtype).reshape(self.action_space.shape)
+            decided = self._judge.decide(judged, [proposed[place] for place in judged], [self._seen[place] for place in judged])
+            told[judged], verdicts[judged], reasons[judged] = decided.told, decided.verdicts, decided.reasons
+            for place, action in zip(judged.tolist(), decided.executed):
+                executed[place] = action
+        # Copies, since an environment may scale or clip in place what it is given.
+        given = np.array(executed, self.action_space.dtype).reshape(self.action_space.shape)
+        shown = np.array(proposed, self.action_space.dtype).reshape(given.shape), given.copy()
         # If this fails, some copies may have moved and others not, so what was seen is not to be judged by again.
-        self._rows = None
-        observations, rewards, terminations, truncations, infos = self.env.step(given)
+        self._seen = None
+        try:
+            observations, rewards, terminations, truncations, infos = self.env.step(given)
+        except BaseException:
+            for place in judged.tolist():
+                self._judge.settle(place, told[place], None)
+            raise
         over = terminations | truncations
-        for place in judged.tolist():
-            self._book(place, observations, rewards, terminations, truncations, infos, told[place])
-        infos = {**infos, "shield": self._report(proposals, executed, told, verdicts, reasons)}
+        for place, outcome in zip(judged.tolist(), self._outcomes(judged, observations, rewards, terminations, truncations, infos)):
+            observation, _, terminated, _, info = outcome
+            said, _ = self._judge.settle(place, told[place], (observation, terminated, bool(over[place]), info))
+            reasons[place] = said or reasons[place]
+            self._book(place, outcome, told[place])
+        infos = {**infos, "shield": report(shown, told, verdicts, reasons)}
         self._begin_again(over)
         self._look(observations)
         return observations, rewards, terminations, truncations, infos
 
     def action_masks(self) -> np.ndarray:
         """Which actions each copy's shield would let through now; where none, the one that it would run."""
-        if self._rows is None:
+        if self._seen is None:
             raise gym.error.ResetNeeded("call `reset` first")
-        return self._shields.admissible(self._learned.risk.model.risks(self._rows))
+        return self._judge.masks(self._seen)
 
     def certificates(self) -> list[dict[str, Any]]:
         """What can be said of each copy's episode so far."""
-        return [self._shields.certificate(place) for place in range(self.num_envs)]
+        return [self._judge.certificate(place) for place in range(self.num_envs)]
+
+    def _read(self, actions: Any) -> list:
+        """One action for each copy."""
+        found = list(iterate(self.action_space, np.asarray(actions)))
+        if len(found) != self.num_envs:
+            raise ValueError(f"there are {len(found)} actions, but {self.num_envs} copies")
+        # Those of copies that are only reset are read too: a mistake is one wherever it is.
+        for action in found:
+            self._actions.read(action)
+        return found
 
     def _look(self, observations: Any) -> None:
-        rows = [self._learned.risk._observations.row(observation) for observation in iterate(self.env.observation_space, observations)]
-        self._rows = np.stack(rows)
+        # Copies: what the caller does with the arrays must not blind the next decision.
+        self._seen = [np.array(seen) if isinstance(seen, np.ndarray) else seen for seen in iterate(self.env.observation_space, observations)]
 
-    def _book(self, place: int, observations, rewards, terminations, truncations, infos, told: np.ndarray) -> None:
+    def _outcomes(self, judged: np.ndarray, observations, rewards, terminations, truncations, infos):
+        """What came of each copy's step: the five of ``env.step``, the last observation and info of an episode that is over."""
+        rows = list(iterate(self.env.observation_space, observations))
+        for place in judged.tolist():
+            over = bool(terminations[place] or truncations[place])
+            observation, info = rows[place], info_at(infos, place, self.num_envs)
+            if over and self._mode is AutoresetMode.SAME_STEP and "final_obs" in infos:
+                observation, info = infos["final_obs"][place], info_at(infos.get("final_info", {}), place, self.num_envs)
+            yield observation, float(rewards[place]), bool(terminations[place]), bool(truncations[place]), info
+
+    def _book(self, place: int, outcome: tuple, told: np.ndarray) -> None:
         """Closes a copy's account, if its episode is over or has seen an incident."""
-        over = bool(terminations[place] or truncations[place])
-        if not self._learned.knows_incidents:
+        if self._learned is None or not self._learned.knows_incidents:
             return
-        info, observation = info_at(infos, place, self.num_envs), None
-        if over and self._mode is AutoresetMode.SAME_STEP and "final_obs" in infos:
-            observation, info = infos["final_obs"][place], info_at(infos.get("final_info", {}), place, self.num_envs)
-        else:
-            observation = list(iterate(self.env.observation_space, observations))[place]
-        try:
-            happened = self._learned.incident(observation, float(rewards[place]), bool(terminations[place]), bool(truncations[place]), info)
-        except Exception as error:
-            happened = True
-            self._notices.troubles({"incident": f"unusable-incident: {in_words(error)}"})
-        if happened or over:
-            told[8:14] = self._shields.close(place, happened)
+        happened, trouble = has_happened(self._learned, *outcome)
+        self._notices.troubles(trouble)
+        if happened or outcome[2] or outcome[3]:
+            told[8:14] = self._judge.close(place, happened)
 
     def _begin_again(self, over: np.ndarray) -> None:
         """Renews the ledgers of copies whose next episode has begun."""
@@ -174,19 +212,15 @@ class ShieldVectorWrapper(VectorWrapper):
         else:
             fresh, self._over = np.array([], int), over.copy()
         for place in fresh.tolist():
-            self._shields.reset(place)
+            self._judge.reset(place)
 
-    def _report(self, proposals, executed, told, verdicts, reasons) -> dict[str, np.ndarray]:
-        write = self._actions.write
-        shown = {
-            "proposed_action": np.array([write(place) for place in proposals]),
-            "executed_action": np.array([write(place) for place in executed]),
-            "verdict": VERDICTS[verdicts],
-            "reason": REASONS[reasons],
-        }
-        shown.update({name: told[:, index] for index, name in enumerate(NUMBERS)})
-        shown["budget_kept"] = told[:, len(NUMBERS)] == 1.0
-        return shown
+
+def report(shown: tuple[np.ndarray, np.ndarray], told: np.ndarray, verdicts: np.ndarray, reasons: np.ndarray) -> dict[str, np.ndarray]:
+    """``infos["shield"]``."""
+    found = {"proposed_action": shown[0], "executed_action": shown[1], "verdict": verdicts.astype(str), "reason": reasons}
+    found.update({name: told[:, index] for index, name in enumerate(NUMBERS)})
+    found["budget_kept"] = told[:, len(NUMBERS)] == 1.0
+    return found
 
 
 class SingleSpaces:

@@ -23,7 +23,8 @@ from gymnasium.vector.utils import batch_space
 
 from cpss import _native
 from cpss.envs import DrivingEnv, check_options, checked_seed, config_json, config_of, real_numbers, short_id, spaces_of, unmasked, whole, window
-from cpss.shield import KEYS, batch_settings
+from cpss.settings import batch_settings
+from cpss.shield import KEYS
 
 #: The words for the codes that the native side reports.
 VERDICTS = np.array(["admit", "replace", "infeasible", "reset"])

@@ -69,6 +69,11 @@ impl Experience {
         Experience { point, ..Experience::new(fixed, 0) }
     }
 
+    /// How many numbers of a scene are the action that ran; 0 if actions are a list.
+    pub fn point(&self) -> usize {
+        self.point
+    }
+
     /// All that there is besides what a critic says of it, to be saved: numbers, actions, and what came of them.
     /// Only of scenes without items.
     pub fn parts(&self) -> (&[i16], &[u8], &[u8]) {

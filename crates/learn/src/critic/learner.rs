@@ -58,6 +58,9 @@ impl Default for CriticSpec {
 
 /// Scenes that are worked on together by one thread.
 const PART: usize = 32;
+/// Below so many parameters times scenes an update takes about a millisecond, and threads that wait for one another cost
+/// more than they save, above all where others use the processor too.
+const WORTH_THREADS: usize = 4_000_000;
 /// The greatest length of a gradient.
 const MAX_GRADIENT: f32 = 1.0;
 
@@ -221,18 +224,27 @@ impl CriticLearner {
         }
         let (critic, target) = (&self.critic, &self.target);
         let weight = 1.0 / spec.batch as f32;
-        self.parts
-            .par_iter_mut()
-            .for_each(|part| part.work([critic, target], beside, experience, spec, weight));
+        let work = |part: &mut Part| part.work([critic, target], beside, experience, spec, weight);
+        let is_small = spec.batch * self.gradients.len() < WORTH_THREADS;
+        if is_small {
+            self.parts.iter_mut().for_each(work);
+        } else {
+            self.parts.par_iter_mut().for_each(work);
+        }
         let parts = &self.parts;
         const BLOCK: usize = 4096;
-        self.gradients.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sums)| {
+        let sum = |(block, sums): (usize, &mut [f32])| {
             sums.copy_from_slice(&parts[0].gradients[block * BLOCK..][..sums.len()]);
             for part in &parts[1..] {
                 let addends = &part.gradients[block * BLOCK..];
                 sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
             }
-        });
+        };
+        if is_small {
+            self.gradients.chunks_mut(BLOCK).enumerate().for_each(sum);
+        } else {
+            self.gradients.par_chunks_mut(BLOCK).enumerate().for_each(sum);
+        }
         let diverged = CriticDiverged { updates: self.adam.steps() };
         let scale = clip_scale(&self.gradients, MAX_GRADIENT).ok_or(diverged)?;
         let (from, to) = (spec.learning_rate, spec.learning_rate_final);

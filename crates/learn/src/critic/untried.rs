@@ -32,7 +32,7 @@ pub enum UntriedError {
     Diverged(#[from] CriticDiverged),
 }
 
-/// Learns which actions of a list nobody has tried.
+/// Learns which actions of a list, or which points, nobody has tried.
 ///
 /// # Errors
 ///
@@ -44,6 +44,7 @@ pub fn learn_untried(
     seed: u64,
 ) -> Result<Critic, UntriedError> {
     let mut draw = Generator::from_state(seed ^ 0x0011_e471);
+    let seen = shape.fixed - experience.point();
     let mut told = Experience::new(shape.fixed, 0);
     let mut scene = Vec::with_capacity(shape.fixed);
     for place in 0..experience.len() {
@@ -51,10 +52,12 @@ pub fn learn_untried(
         told.push(&scene, &[], experience.action(place), Next::Over);
         let action = draw.below(shape.actions as u64) as usize;
         // One in four is made up: what lies far from all that was seen was not tried either.
+        let mut any = |most: f64| ((2.0 * draw.unit() - 1.0) * most) as f32;
         if place % 4 == 0 {
-            let number = |_: &f32| ((2.0 * draw.unit() - 1.0) * SPREAD) as f32;
-            scene = scene.iter().map(number).collect();
+            scene[..seen].fill_with(|| any(SPREAD));
         }
+        // Where actions are points, any point of the box in place of the one that ran.
+        scene[seen..].fill_with(|| any(1.0));
         told.push(&scene, &[], action, Next::Incident);
     }
     let spec = CriticSpec { batch: 256, ..CriticSpec::default() };

@@ -1,0 +1,120 @@
+"""Contract: what a card claims is bounded exactly, comes from whole episodes, and is that of the best of the last rounds."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from ledge import Ledge, fell
+
+import cpss
+from cpss import calibration
+from cpss.calibration import RESOLUTIONS, Resolved, Trial, best_of, resolved
+from cpss.card import Account, fewest_episodes, least_likely, most_likely
+from cpss.playing import Stage
+
+
+@pytest.mark.parametrize("happened, count", [(0, 10), (0, 150), (1, 20), (5, 100), (99, 100), (40, 2000)])
+def test_bounds_are_exact(happened, count):
+    most, least = most_likely(happened, count), least_likely(happened, count)
+    below = lambda chance, most: sum(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(most + 1))  # noqa: E731
+    assert below(most, happened) == pytest.approx(0.05, rel=1e-6)
+    if happened > 0:
+        assert 1 - below(least, happened - 1) == pytest.approx(0.05, rel=1e-6)
+    assert least <= happened / count <= most
+
+
+def test_as_many_episodes_as_it_takes_to_confirm_a_budget_and_not_one_fewer():
+    for budget in (0.01, 0.02, 0.3):
+        fewest = fewest_episodes(budget)
+        assert most_likely(0, fewest) <= budget < most_likely(0, fewest - 1)
+    assert most_likely(3, 3) == 1.0 and least_likely(0, 3) == 0.0
+
+
+def test_too_few_episodes_promise_nothing_and_the_card_says_how_many_it_takes():
+    card = cpss.learn_risk(Ledge, fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,), budgets=0.001).card
+    assert not card.calibrated
+    assert any("at least 2995" in note for note in card.notes), card.notes
+
+
+class Limited(Ledge):
+    """A ledge that is left after 20 steps by itself, as its spec says."""
+
+    class spec:
+        id, max_episode_steps = "Limited-v0", 20
+
+
+def test_episodes_to_learn_from_may_be_cut_short_and_those_that_calibrate_are_whole(monkeypatch):
+    lengths, play = {True: [], False: []}, Stage.play
+
+    def watched(stage, behaviours, by=None, decisions=None):
+        played = play(stage, behaviours, by, decisions)
+        lengths[decisions is not None] += [episode.steps for episode in played]
+        return played
+
+    monkeypatch.setattr(Stage, "play", watched)
+    card = cpss.learn_risk(Limited, fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,), max_episode_steps=7).card
+    assert max(lengths[True]) == 7 and max(lengths[False]) == 20 and card.horizon == 20
+
+
+def told(monkeypatch, *rates):
+    """A trial in which episodes end in incidents this often, one after the other."""
+    given = iter(rates)
+    monkeypatch.setattr(calibration, "account_of", lambda _played: Account(episodes=100, incidents=next(given)))
+    stage = type("Stage", (), {"play": lambda *_: []})()
+    return Trial(stage, (0.02,), 0.99, 300, 0, lambda _text: None)
+
+
+@pytest.mark.parametrize(
+    "rates, threshold",
+    [
+        ((0.5, 0.0), 0.03),
+        ((0.5, 0.3, 0.03, 0.02, 0.01), 0.01),
+        # A finer one may be better though the one before was worse,
+        ((0.5, 0.4, 0.6, 0.1, 0.3), 0.003),
+        # and what the least budget allows is not worth a finer one.
+        ((0.4, 0.3, 0.2, 0.034, 0.015), 0.003),
+        ((0.4, 0.3, 0.2, 0.060, 0.015), 0.001),
+    ],
+)
+def test_the_resolution_is_the_coarsest_threshold_that_is_about_as_good_as_the_best(monkeypatch, rates, threshold):
+    assert resolved(told(monkeypatch, *rates), "model").resolution == threshold
+
+
+def test_of_the_last_rounds_the_best_is_handed_out(monkeypatch):
+    def incidents(rates):
+        monkeypatch.setattr(calibration, "resolved", lambda trial, model, thresholds=RESOLUTIONS: Resolved(model, thresholds[0], rates[model], 0.01))
+        return best_of(Trial(None, (0.02,), 0.99, 300, 0, lambda _text: None), list(rates))
+
+    found, ago = incidents({"first": 0.2, "second": 0.03, "third": 0.1})
+    assert (found.model, ago) == ("second", 1)
+    found, ago = incidents({"first": 0.2, "second": 0.095, "third": 0.1})
+    assert (found.model, ago) == ("third", 0), "better by chance alone"
+    assert incidents({"only": 0.5})[1] == 0
+
+
+def test_an_evaluation_plays_the_same_seeds_and_says_whether_the_promise_was_kept(monkeypatch):
+    risk = cpss.learn_risk(Ledge, fell, steps=30_000, rounds=3, calibration_episodes=150, budgets=(0.02, 0.05), hidden=(32,))
+    found = cpss.evaluate(Ledge, risk, budget=0.02, episodes=60)
+    assert found.alone.incidents > 0.5 and found.cut > 0.5 and found.promise_kept and "promised" in str(found)
+    assert repr(found) == repr(cpss.evaluate(Ledge, risk, budget=0.02, episodes=60))
+    assert repr(found.alone) != repr(cpss.evaluate(Ledge, risk, budget=0.02, episodes=60, seed=1000).alone)
+    beyond = cpss.evaluate(Ledge, risk, budget=0.5, episodes=5)
+    assert beyond.promise is None and beyond.promise_kept is None
+    loaded = cpss.Risk.from_bytes(risk.to_bytes())
+    with pytest.raises(ValueError, match="`incident` is missing"):
+        cpss.evaluate(Ledge, loaded, budget=0.02)
+    with pytest.raises(ValueError, match="observation space"):
+        cpss.evaluate(lambda: Ledge("box"), risk, budget=0.02)
+    # Under the wrapper, the same episodes come out the same.
+    env = cpss.ShieldWrapper(Ledge(), risk=risk, budget=0.02)
+    draws = [np.random.Generator(np.random.PCG64((1 << 29) + index)) for index in range(60)]
+    incidents = 0
+    for index, draw in enumerate(draws):
+        env.reset(seed=((1 << 29) + index) % 2**31)
+        for _ in itertools.count():
+            *_, terminated, truncated, info = env.step(int(draw.integers(3)) - 1)
+            if terminated or truncated:
+                break
+        incidents += env.certificate()["incident"]
+    assert incidents / 60 == pytest.approx(found.shielded.incidents)
