@@ -39,25 +39,18 @@ impl Lattice {
         let nominal: [f32; MOMENTS] =
             std::array::from_fn(|moment| s + speed * moment as f32 * MOMENT);
         let mut lattice = Lattice { best: [[[0.0; LAGS]; LANES]; MOMENTS], nominal };
-        for moment in JOIN..MOMENTS {
+        for (moment, rows) in lattice.best.iter_mut().enumerate().skip(JOIN) {
             let weight = weight(moment as f32 * MOMENT);
-            for lane in 0..road.lanes {
-                fill(
-                    &mut lattice.best[moment][lane],
-                    road,
-                    others,
-                    (moment, lane),
-                    nominal[moment],
-                    weight,
-                );
+            for (lane, row) in rows.iter_mut().enumerate().take(road.lanes) {
+                fill(row, road, others, (moment, lane), nominal[moment], weight);
             }
         }
         // Beside the ego's lane a bend makes the way longer or shorter: so many lags from moment to moment.
         let mut lost = [[0.0_f32; MOMENTS]; LANES];
-        for lane in 0..road.lanes {
+        for (lane, lost) in lost.iter_mut().enumerate().take(road.lanes) {
             for moment in 1..MOMENTS {
                 let gain = road.gain(nominal[moment - 1], road.middle(lane));
-                lost[lane][moment] = lost[lane][moment - 1] + speed * MOMENT * (1.0 - gain) / LAG;
+                lost[moment] = lost[moment - 1] + speed * MOMENT * (1.0 - gain) / LAG;
             }
         }
         for moment in (JOIN..MOMENTS - 1).rev() {

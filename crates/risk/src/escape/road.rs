@@ -58,12 +58,11 @@ impl Stretch<'_> {
             bends: [0.0; CELLS],
         };
         // Lanes may overlap or leave a gap: where one begins is seen from the one before, not from its length.
-        for place in 1..stretch.count {
+        for (place, (lane, _)) in known.iter().enumerate().take(MOST_ROADS).skip(1) {
             let (before, begin) = stretch.roads[place - 1];
-            let (lane, _) = known[place];
-            let start = network.lane(lane).position(0.0, 0.0);
+            let start = network.lane(*lane).position(0.0, 0.0);
             let (along, _) = network.lane(before).local_coordinates(start);
-            stretch.roads[place] = (lane, begin + along);
+            stretch.roads[place] = (*lane, begin + along);
         }
         let mut road = 0;
         for place in 0..CELLS {
