@@ -7,8 +7,8 @@
 //! step by step ([`Drive`]), and then by the best way through the [`lattice`]. The closer the best way comes to something, the
 //! higher the floor; an angle that ends off the road is certain to fail.
 //!
-//! This is the ego's own bicycle and the road: bodies follow their lanes at their speeds. What drivers really do is for
-//! the critic to know.
+//! This is the ego's own bicycle and the road: bodies follow their lanes at their speeds, queue behind who is ahead, and who moves
+//! across goes on for a moment. What drivers really do is for the critic to know. The floor is no calibrated probability.
 //!
 //! Start at [`Escape::of`].
 
@@ -43,14 +43,19 @@ pub(crate) struct Escape {
 }
 
 impl Escape {
-    /// Looks for ways out among some bodies.
+    /// Looks for ways out among some bodies; `None` where the ego has brakes, or decides more or less often than the
+    /// steps here stand for.
     pub(crate) fn of<'a>(
         task: &Task,
         ego: &Ego,
         way: &Way,
         pedals: &Pedals,
         bodies: impl Iterator<Item = &'a Body>,
-    ) -> Escape {
+    ) -> Option<Escape> {
+        let has_brakes = pedals.command(&[-1.0; 2]).acceleration != 0.0;
+        if has_brakes || (task.decision_time - f64::from(STEP)).abs() > 1e-3 {
+            return None;
+        }
         let road = Stretch::of(&task.network, way);
         let body = &ego.body;
         let found = road.find(body.lane, body.position, body.heading).unwrap_or_default();
@@ -78,7 +83,7 @@ impl Escape {
             let square = |number: f32| f64::from(number) * f64::from(number);
             (angle, 0.5 * (square(closest) + square(soon)))
         });
-        Escape { floors }
+        Some(Escape { floors })
     }
 
     /// Raises risks to what geometry says of their actions.
@@ -219,7 +224,7 @@ impl Drive<'_> {
         let across = self.speed * ahead.sin() * STEP;
         let course = (turn + self.speed / radius * STEP - lock).max(0.0);
         let keeps_on = across + radius * (1.0 - course.min(3.0).cos()) <= room;
-        lock * if keeps_on { side } else { -side }
+        (lock * if keeps_on { side } else { -side }).clamp(self.locks[0], self.locks[1])
     }
 }
 

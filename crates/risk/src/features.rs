@@ -132,6 +132,7 @@ impl Features {
         if !is_sound {
             self.fixed.clear();
             self.items.clear();
+            self.escape = None;
             self.sources.clear();
             self.density = f64::NAN;
         }
@@ -181,7 +182,7 @@ impl Features {
         let others =
             self.candidates.iter().enumerate().filter(|(place, _)| Some(*place) != without);
         let bodies = others.map(|(_, candidate)| candidate.source.body(scene));
-        Some(Escape::of(task, ego, way, pedals, bodies))
+        Escape::of(task, ego, way, pedals, bodies)
     }
 
     /// Numbers about each body, as many as [`Inputs::item`], one body after the other.
@@ -427,7 +428,7 @@ fn push<const N: usize>(numbers: &mut Vec<f32>, values: [f64; N]) {
     numbers.extend(values.map(|value| value.clamp(-LIMIT, LIMIT) as f32));
 }
 
-/// Whether a scene has an ego, all of its numbers are numbers, and everybody is on a lane that there is.
+/// Whether a scene has an ego, all of its numbers are numbers, and everybody has a size and is on a lane that there is.
 pub(crate) fn is_readable(task: &Task, scene: &Scene) -> bool {
     let lanes = task.network.lanes().len();
     let bodies = scene.others.iter().chain(&scene.obstacles);
@@ -442,6 +443,8 @@ fn is_sound(body: &Body, lanes: usize) -> bool {
         body;
     let numbers = [x, y, heading, cos, sin, speed, length, width, along, across];
     numbers.iter().all(|number| number.is_finite())
+        && *length > 0.0
+        && *width > 0.0
         && body.lane.index() < lanes
         && body.acceleration.is_none_or(f64::is_finite)
         && body.bound_for.is_none_or(|[x, y]| x.is_finite() && y.is_finite())

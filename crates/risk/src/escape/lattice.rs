@@ -142,7 +142,7 @@ fn fill(
     }
 }
 
-/// A row as seen from so many lags before; who lags beyond the last one has as good as stopped.
+/// A row as seen from so many lags before; who would lag beyond the last one lags as much as that.
 fn shifted(row: &[f32; LAGS], by: isize) -> [f32; LAGS] {
     let steps = by.unsigned_abs().min(LAGS - 1);
     let mut found = [row[if by < 0 { 0 } else { LAGS - 1 }]; LAGS];

@@ -12,7 +12,7 @@ use crate::way::Way;
 
 /// The most lanes that are looked at.
 pub(super) const LANES: usize = 4;
-/// Bodies farther away than this are not met \[m\], and the most that are looked at, those that come closest.
+/// Bodies farther away than this are not looked at \[m\], nor more than so many, those that come closest.
 const NEAR: f64 = 80.0;
 pub(super) const BODIES: usize = 8;
 /// How far behind and ahead along the road they may be \[m\].
@@ -198,7 +198,8 @@ impl Others {
     }
 }
 
-/// Moves bodies along the road, across it for a while, and none into who is ahead of it.
+/// Moves bodies along the road and across it for a while; who would run into who is ahead queues behind it, by where that
+/// one is so far.
 fn move_on(
     places: &mut [Place],
     speeds: &[[f32; 2]; BODIES],
