@@ -7,6 +7,7 @@
 use super::names;
 use super::promise::promised;
 use crate::estimate::{Cell, Estimate, Results, metric};
+use crate::regime::REGIMES;
 use crate::table::{Entry, Table};
 
 /// Everything that matters of each task, mean over regimes.
@@ -45,7 +46,7 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
     };
     Table {
         name: "glance",
-        title: "Promised and measured, mean over four regimes, from stationary to high drift".to_owned(),
+        title: format!("Promised and measured, {}", traffic(&results.regimes())),
         columns: names(&[
             "task",
             "incidents promised: at most",
@@ -72,4 +73,27 @@ fn rate(found: &Estimate) -> String {
 fn arrow(before: f64, after: f64) -> String {
     let decimals = if after.abs() >= 100.0 { 0 } else { 2 };
     format!("{before:.decimals$} → {after:.decimals$}")
+}
+
+/// What the means are taken over.
+fn traffic(regimes: &[&str]) -> String {
+    match regimes {
+        [only] => format!("{only} traffic"),
+        all if all.len() == REGIMES.len() => {
+            "mean over four regimes, from stationary to high drift".to_owned()
+        }
+        some => format!("mean over {}", some.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_title_says_what_the_means_are_over() {
+        assert_eq!(traffic(&["stationary"]), "stationary traffic");
+        assert_eq!(traffic(&["mild", "own.toml"]), "mean over mild, own.toml");
+        assert!(traffic(&REGIMES).ends_with("from stationary to high drift"));
+    }
 }
