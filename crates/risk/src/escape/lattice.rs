@@ -39,10 +39,14 @@ impl Lattice {
         let nominal: [f32; MOMENTS] =
             std::array::from_fn(|moment| s + speed * moment as f32 * MOMENT);
         let mut lattice = Lattice { best: [[[0.0; LAGS]; LANES]; MOMENTS], nominal };
+        // The last moment at which somebody is in the way: from there on any way is as good as any other.
+        let mut last = 0;
         for (moment, rows) in lattice.best.iter_mut().enumerate().skip(JOIN) {
             let weight = weight(moment as f32 * MOMENT);
             for (lane, row) in rows.iter_mut().enumerate().take(road.lanes) {
-                fill(row, road, others, (moment, lane), nominal[moment], weight);
+                if fill(row, road, others, (moment, lane), nominal[moment], weight) {
+                    last = moment;
+                }
             }
         }
         // Beside the ego's lane a bend makes the way longer or shorter: so many lags from moment to moment.
@@ -53,7 +57,7 @@ impl Lattice {
                 lost[moment] = lost[moment - 1] + speed * MOMENT * (1.0 - gain) / LAG;
             }
         }
-        for moment in (JOIN..MOMENTS - 1).rev() {
+        for moment in (JOIN..MOMENTS - 1).rev().skip_while(|moment| *moment > last) {
             let (now, later) = lattice.best.split_at_mut(moment + 1);
             let now = &mut now[moment];
             let here = *now;
@@ -116,7 +120,7 @@ fn go_beside(
     }
 }
 
-/// How close an ego in a lane is to bodies at a moment, for every lag.
+/// How close an ego in a lane is to bodies at a moment, for every lag; `false` if to none at any.
 fn fill(
     row: &mut [f32; LAGS],
     road: &Stretch<'_>,
@@ -124,7 +128,8 @@ fn fill(
     (moment, lane): (usize, usize),
     nominal: f32,
     weight: f32,
-) {
+) -> bool {
+    let mut is_close = false;
     for (other, half) in others.later[moment][..others.count].iter().zip(&others.half) {
         let beside = (other.d - road.middle(lane)).abs() - EGO[1] - half[1];
         let across = (1.0 - beside / ACROSS).clamp(0.0, 1.0);
@@ -133,6 +138,13 @@ fn fill(
         }
         let scale = 1.0 / road.gain(other.s, road.middle(lane));
         let reach = EGO[0] + half[0];
+        let [nearest, farthest] =
+            [0, LAGS - 1].map(|lag| nominal - (lag as f32 - NO_LAG as f32) * LAG);
+        let beyond = (other.s - nearest).max(farthest - other.s);
+        if beyond * scale - reach > ALONG {
+            continue;
+        }
+        is_close = true;
         for (lag, cell) in row.iter_mut().enumerate() {
             let s = nominal - (lag as f32 - NO_LAG as f32) * LAG;
             let gap = (other.s - s).abs() * scale - reach;
@@ -140,6 +152,7 @@ fn fill(
             *cell = cell.max(weight * across * along);
         }
     }
+    is_close
 }
 
 /// A row as seen from so many lags before; who would lag beyond the last one lags as much as that.
