@@ -144,7 +144,13 @@ impl Drive<'_> {
         let mut best = [1.0_f32; 2];
         let mut first = *start;
         let begun = self.go(&mut first, slip, 0);
-        for plan in 0..=self.road.lanes {
+        // What is close to nothing at all cannot be bettered: mostly that is found at once, on the ego's own lane.
+        let plans = std::iter::once(self.road.own)
+            .chain((0..=self.road.lanes).filter(|plan| *plan != self.road.own));
+        for plan in plans {
+            if best == [0.0; 2] {
+                break;
+            }
             let (mut car, mut soon) = (first, begun);
             for step in 1..STEPS {
                 let slip = match plan == self.road.lanes {
@@ -182,6 +188,9 @@ impl Drive<'_> {
             let x = (other.s - car.s) / self.road.gain(car.s, 0.5 * (car.d + other.d));
             let y = other.d - car.d;
             let [length, width] = *half;
+            if x.abs().max(y.abs()) > APART + long + wide + length + width {
+                continue;
+            }
             // Apart along any axis of either rectangle is apart.
             let gap = (x.abs() - (long * cos_size + wide * sin_size + length))
                 .max(y.abs() - (long * sin_size + wide * cos_size + width))

@@ -38,7 +38,7 @@ pub(super) struct Stretch<'a> {
     count: usize,
     /// Lanes side by side, which of them is the ego's, and how wide they are \[m\].
     pub(super) lanes: usize,
-    own: usize,
+    pub(super) own: usize,
     pub(super) width: f32,
     /// By how much the road turns \[rad/m\].
     bends: [f32; CELLS],
