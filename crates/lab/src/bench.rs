@@ -65,6 +65,8 @@ pub struct Report {
     pub tasks: BTreeMap<&'static str, TaskReport>,
     /// How long the shield takes for one decision with five actions, and its settlement.
     pub shield: Percentiles,
+    /// How much of that is the clock.
+    pub clock: Percentiles,
     /// What the shield costs in the episodes of each task that has a policy.
     pub shielded: BTreeMap<&'static str, ShieldedReport>,
     /// DQN updates per second: a 25-256-256-5 network, batch 32, one thread.
@@ -129,6 +131,7 @@ pub fn run(options: &Options) -> Result<()> {
         threads,
         tasks,
         shield: shield_latency(options.seconds)?,
+        clock: clock_latency(),
         shielded,
         gradient_steps_per_second: 1e6 / update.median_us,
     };
@@ -158,12 +161,16 @@ pub fn run(options: &Options) -> Result<()> {
             )?;
         }
         say!("shield alone, a decision: {}", report.shield)?;
+        say!("of which reading the clock: {}", report.clock)?;
         say!("DQN updates/s: {:.0}", report.gradient_steps_per_second)?;
     }
     Ok(())
 }
 
 /// Times single decisions on costs that make the shield admit, replace and give in by turns.
+///
+/// The clock is read before and after each, which takes about as long as a decision: what it takes alone is
+/// [`clock_latency`]'s to say.
 fn shield_latency(seconds: f64) -> Result<Percentiles> {
     let mut shield = Shield::new(ShieldSpec::new(5.0, 1000)).map_err(|e| anyhow!("{e}"))?;
     let mut random = Generator::seeded(1);
@@ -187,6 +194,12 @@ fn shield_latency(seconds: f64) -> Result<Percentiles> {
         std::hint::black_box(shield.reset());
     }
     Ok(percentiles(&mut times))
+}
+
+/// What the clock itself takes: two readings with nothing between them.
+fn clock_latency() -> Percentiles {
+    let nothing = |_| Instant::now().elapsed().as_nanos() as u64;
+    percentiles(&mut (0..100_000).map(nothing).collect::<Vec<u64>>())
 }
 
 /// Percentiles of some times, of which there is at least one.

@@ -54,7 +54,10 @@ pub struct Plan {
     pub own: BTreeMap<String, OwnPolicies>,
     /// Episodes of each policy, in each cell. Floors have no policy and play them once.
     pub episodes: u64,
-    /// The same for the oracle, which takes its time.
+    /// At most about so many decisions of all policies in each cell: where episodes are long, fewer are played, so that
+    /// no task takes most of the time.
+    pub decisions: u64,
+    /// Episodes for the oracle, which takes its time.
     pub oracle_episodes: u64,
     /// The frontier: budgets that `cpss`, `priced` and `fixed` are also tried with, under every regime,
     pub budgets: Vec<f64>,
@@ -62,6 +65,8 @@ pub struct Plan {
     pub thresholds: Vec<f64>,
     /// Episodes of each policy at each point of the frontier.
     pub frontier_episodes: u64,
+    /// At most about so many decisions at each point of the frontier.
+    pub frontier_decisions: u64,
     /// Seed of the first episode of the first policy under the first regime; the others' blocks follow.
     pub first_seed: u64,
 }
@@ -76,10 +81,12 @@ impl Default for Plan {
             policies: (0..SHIPPED_SEEDS).collect(),
             own: BTreeMap::new(),
             episodes: 100,
+            decisions: 1_000_000,
             oracle_episodes: 5,
             budgets: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
             thresholds: vec![0.001, 0.003, 0.01, 0.03, 0.1],
             frontier_episodes: 40,
+            frontier_decisions: 100_000,
             first_seed: FIRST_REPORTING_SEED,
         }
     }
@@ -99,12 +106,25 @@ pub enum Size {
 impl Plan {
     /// The paper's experiment.
     pub fn sized(size: Size) -> Plan {
-        let (episodes, oracle_episodes, frontier_episodes) = match size {
-            Size::Quick => (8, 1, 1),
-            Size::Default => return Plan::default(),
-            Size::Full => (1000, 50, 200),
-        };
-        Plan { episodes, oracle_episodes, frontier_episodes, ..Plan::default() }
+        let paper = Plan::default();
+        match size {
+            Size::Quick => Plan {
+                episodes: 8,
+                decisions: 20_000,
+                oracle_episodes: 1,
+                frontier_episodes: 1,
+                ..paper
+            },
+            Size::Default => paper,
+            Size::Full => Plan {
+                episodes: 1000,
+                decisions: 10_000_000,
+                oracle_episodes: 50,
+                frontier_episodes: 200,
+                frontier_decisions: 1_000_000,
+                ..paper
+            },
+        }
     }
 }
 
@@ -205,8 +225,10 @@ impl Plan {
         let is_floor = parsed.is_some_and(Arm::is_floor);
         let episodes = match parsed {
             Some(Arm::Oracle) => self.oracle_episodes,
-            Some(arm) if arm.given().is_some() => self.frontier_episodes,
-            _ => self.episodes,
+            Some(arm) if arm.given().is_some() => {
+                self.at_most(self.frontier_episodes, self.frontier_decisions, task)
+            }
+            _ => self.at_most(self.episodes, self.decisions, task),
         };
         let policies =
             if is_floor { &self.policies[..self.policies.len().min(1)] } else { &self.policies };
@@ -220,6 +242,14 @@ impl Plan {
             first_seed: self.first_seed_of(regime_place, place),
             episodes,
         }));
+    }
+
+    /// Episodes of each policy, or as many as so many decisions of all policies allow: at least one, if there are any.
+    fn at_most(&self, episodes: u64, decisions: u64, task: &str) -> u64 {
+        let shield = task.parse().ok().and_then(|task: TaskId| tasks::of(task).spec.shield);
+        let horizon = shield.map_or(1, |shield| u64::from(shield.horizon));
+        let each = decisions / (horizon * self.policies.len() as u64).max(1);
+        episodes.min(each.max(1))
     }
 
     /// Every arm drives the same episodes: paired. Every policy has its own, and so has every regime,
@@ -334,6 +364,9 @@ mod tests {
         assert_eq!(count("intersection-v0", "constant:2"), 4);
         assert_eq!(count("intersection-v0", "constant:3"), 0);
         assert_eq!(count("racetrack-v0", "cpss:0.02"), 4 * SHIPPED_SEEDS);
+        // Where an episode takes 1,501 decisions, the frontier has fewer of them.
+        let long = units.iter().find(|unit| unit.task == "racetrack-v0" && unit.arm == "cpss:0.02");
+        assert_eq!(long.unwrap().episodes, 100_000 / (1501 * SHIPPED_SEEDS as u64));
         let mut names: Vec<String> = units.iter().map(Unit::name).collect();
         names.sort();
         names.dedup();

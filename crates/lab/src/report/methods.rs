@@ -35,8 +35,13 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
         (
             "episodes",
             format!(
-                "{} of each policy in each cell ({} with the oracle, {} at each point of the frontier)",
-                plan.episodes, plan.oracle_episodes, plan.frontier_episodes
+                "{} of each policy in each cell ({} with the oracle, {} at each point of the frontier), fewer where they are \
+                 long: about {} decisions of all policies at most ({} at a point)",
+                plan.episodes,
+                plan.oracle_episodes,
+                plan.frontier_episodes,
+                plan.decisions,
+                plan.frontier_decisions
             ),
         ),
         (
