@@ -56,7 +56,8 @@ pub struct Plan {
     pub episodes: u64,
     /// At most about so many decisions of all policies in each cell: where episodes are long, fewer are played, so that
     /// no task takes most of the time.
-    pub decisions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<u64>,
     /// Episodes for the oracle, which takes its time.
     pub oracle_episodes: u64,
     /// The frontier: budgets that `cpss`, `priced` and `fixed` are also tried with, under every regime,
@@ -66,7 +67,8 @@ pub struct Plan {
     /// Episodes of each policy at each point of the frontier.
     pub frontier_episodes: u64,
     /// At most about so many decisions at each point of the frontier.
-    pub frontier_decisions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frontier_decisions: Option<u64>,
     /// Seed of the first episode of the first policy under the first regime; the others' blocks follow.
     pub first_seed: u64,
 }
@@ -81,12 +83,12 @@ impl Default for Plan {
             policies: (0..SHIPPED_SEEDS).collect(),
             own: BTreeMap::new(),
             episodes: 100,
-            decisions: 1_000_000,
+            decisions: None,
             oracle_episodes: 5,
             budgets: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
             thresholds: vec![0.001, 0.003, 0.01, 0.03, 0.1],
             frontier_episodes: 40,
-            frontier_decisions: 100_000,
+            frontier_decisions: Some(100_000),
             first_seed: FIRST_REPORTING_SEED,
         }
     }
@@ -110,7 +112,7 @@ impl Plan {
         match size {
             Size::Quick => Plan {
                 episodes: 8,
-                decisions: 20_000,
+                decisions: Some(20_000),
                 oracle_episodes: 1,
                 frontier_episodes: 1,
                 ..paper
@@ -118,10 +120,9 @@ impl Plan {
             Size::Default => paper,
             Size::Full => Plan {
                 episodes: 1000,
-                decisions: 10_000_000,
                 oracle_episodes: 50,
                 frontier_episodes: 200,
-                frontier_decisions: 1_000_000,
+                frontier_decisions: Some(1_000_000),
                 ..paper
             },
         }
@@ -245,7 +246,8 @@ impl Plan {
     }
 
     /// Episodes of each policy, or as many as so many decisions of all policies allow: at least one, if there are any.
-    fn at_most(&self, episodes: u64, decisions: u64, task: &str) -> u64 {
+    pub(crate) fn at_most(&self, episodes: u64, decisions: Option<u64>, task: &str) -> u64 {
+        let Some(decisions) = decisions else { return episodes };
         let shield = task.parse().ok().and_then(|task: TaskId| tasks::of(task).spec.shield);
         let horizon = shield.map_or(1, |shield| u64::from(shield.horizon));
         let each = decisions / (horizon * self.policies.len() as u64).max(1);
@@ -371,6 +373,13 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), units.len());
+    }
+
+    #[test]
+    fn regression_a_plan_that_says_nothing_of_decisions_plays_every_episode() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/stationary.toml");
+        let plan = Plan::load(&file).unwrap();
+        assert!(plan.units().iter().all(|unit| unit.episodes == plan.episodes));
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::{tables, telling, view};
   cpss reproduce                       5 policies x 100 episodes per cell
   cpss reproduce --full --out results  5 policies x 1,000 episodes per cell")]
 pub struct Options {
-    /// 5 policies x 8 episodes per cell
+    /// 5 policies x 8 episodes per cell, 2 where they are long
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// 5 policies x 1,000 episodes per cell

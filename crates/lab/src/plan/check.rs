@@ -47,6 +47,11 @@ impl Plan {
                 "`{field}` is {episodes}, outside {least} to {MOST_EPISODES}"
             );
         }
+        for (field, decisions) in
+            [("decisions", self.decisions), ("frontier_decisions", self.frontier_decisions)]
+        {
+            ensure!(decisions != Some(0), "`{field}` is 0: leave it out, or give at least 1");
+        }
         Ok(())
     }
 

@@ -139,7 +139,10 @@ fn lead(made: &Made<'_>) -> String {
         count(made.results.tasks().len(), "driving task", "driving tasks"),
         count(made.results.regimes().len(), "drift regime", "drift regimes").to_lowercase(),
         count(plan.policies.len(), "trained policy", "trained policies").to_lowercase(),
-        plan.episodes,
+        match made.plan.decisions {
+            None => plan.episodes.to_string(),
+            Some(_) => format!("up to {}", plan.episodes),
+        },
         match ["dqn", "cpss"].iter().all(|arm| made.results.arms().contains(arm)) {
             true => ", the same episodes without and with the shield",
             false => "",

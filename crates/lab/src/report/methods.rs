@@ -19,6 +19,12 @@ const ELSEWHERE: [&str; 5] = ["glance", "promise", "collision_summary", "price",
 
 pub(super) fn section(made: &Made<'_>, command: &str) -> String {
     let plan = made.plan;
+    let at_most = |decisions: Option<u64>| match decisions {
+        Some(most) => {
+            format!(", or about {most} decisions of all policies where episodes are long")
+        }
+        None => String::new(),
+    };
     let list = |names: &[String]| names.join(", ");
     let mut html = "<dl class=\"run\">\n".to_owned();
     for (name, value) in [
@@ -35,13 +41,12 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
         (
             "episodes",
             format!(
-                "{} of each policy in each cell ({} with the oracle, {} at each point of the frontier), fewer where they are \
-                 long: about {} decisions of all policies at most ({} at a point)",
+                "{} of each policy in each cell{} ({} with the oracle; {} at each point of the frontier{})",
                 plan.episodes,
+                at_most(plan.decisions),
                 plan.oracle_episodes,
                 plan.frontier_episodes,
-                plan.decisions,
-                plan.frontier_decisions
+                at_most(plan.frontier_decisions)
             ),
         ),
         (

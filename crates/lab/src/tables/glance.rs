@@ -60,7 +60,7 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
         rows: results.tasks().iter().filter_map(row).collect(),
         note: "Promised is what the critic calls unavoidable (start, and where the look-ahead is limited what arrives) \
                plus the budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee. \
-               Where a critic is not known to be conservative, nothing is promised."
+               Where a critic is not known to be conservative in such traffic, nothing is promised."
             .to_owned(),
     }
 }

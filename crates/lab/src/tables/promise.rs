@@ -11,11 +11,13 @@ use crate::risk::shipped::RiskSource;
 use crate::table::{Entry, Table};
 
 /// What was promised of a cell: what could not be avoided, what came into view, and the budget. `None` for an
-/// arm that promises nothing, and where the critic is not known to be conservative.
+/// arm that promises nothing, and where the critic is not known to be conservative in such traffic.
 pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
     let critic = RiskSource::default().load(cell.task.parse().ok()?).ok()?;
-    critic.card().is_conservative().then_some(())?;
+    let regimes = cell.regime.map_or_else(|| results.regimes(), |regime| vec![regime]);
+    let is_known = |regime: &&str| critic.card().is_conservative_in(regime);
+    regimes.iter().all(is_known).then_some(())?;
     let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.budget);
     let budget = arm.given().or_else(usual)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);

@@ -81,7 +81,7 @@ impl Witness for TraceWriter {
             seed,
             actions,
             decision_time,
-            risk: RiskLine::of(risk),
+            risk: RiskLine::of(risk, &self.cell.regime),
             shield: Rules::from(shield.rules().spec()),
             car,
             lanes,
@@ -135,15 +135,15 @@ impl Witness for TraceWriter {
 }
 
 impl RiskLine {
-    /// What a trace says about a critic.
-    pub fn of(risk: &LearnedRisk) -> RiskLine {
+    /// What a trace says about a critic in a regime.
+    pub fn of(risk: &LearnedRisk, regime: &str) -> RiskLine {
         let card = risk.card();
         RiskLine {
             sha256: crate::risk::hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
-            conservative: card.is_conservative(),
+            conservative: card.is_conservative_in(regime),
         }
     }
 }
