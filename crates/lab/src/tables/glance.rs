@@ -31,16 +31,9 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
                 share if share.is_finite() => format!("{:.0} %", 100.0 * share),
                 _ => "–".to_owned(),
             }),
-            Entry::Words(format!(
-                "{:.4} + {:.4} {} {:.4}{}",
-                value("cpss", "start"),
-                value("cpss", "chosen"),
-                if value("cpss", "surprise") < 0.0 { "−" } else { "+" },
-                value("cpss", "surprise").abs(),
-                match value("cpss", "arriving") {
-                    arriving if arriving > 0.0 => format!(" + {arriving:.4}"),
-                    _ => String::new(),
-                }
+            Entry::Words(sum(
+                happened.value,
+                ["start", "chosen", "arriving"].map(|part| value("cpss", part)),
             )),
         ])
     };
@@ -75,6 +68,16 @@ fn arrow(before: f64, after: f64) -> String {
     format!("{before:.decimals$} → {after:.decimals$}")
 }
 
+/// The account of what happened. Its parts add up as they are printed: the surprise takes the rounding.
+fn sum(happened: f64, parts: [f64; 3]) -> String {
+    let [start, chosen, arriving] = parts.map(|part| (part * 1e4).round());
+    let surprise = (happened * 1e4).round() - start - chosen - arriving;
+    let number = |part: f64| format!("{:.4}", part.abs() / 1e4);
+    let sign = if surprise < 0.0 { "−" } else { "+" };
+    let rest = if parts[2] > 0.0 { format!(" + {}", number(arriving)) } else { String::new() };
+    format!("{} + {} {sign} {}{rest}", number(start), number(chosen), number(surprise))
+}
+
 /// What the means are taken over.
 fn traffic(regimes: &[&str]) -> String {
     match regimes {
@@ -89,6 +92,12 @@ fn traffic(regimes: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_add_up_as_they_are_printed() {
+        assert_eq!(sum(0.00350, [0.00168, 0.00208, 0.0]), "0.0017 + 0.0021 − 0.0003");
+        assert_eq!(sum(0.01496, [0.0, 0.00014, 0.00826]), "0.0000 + 0.0001 + 0.0066 + 0.0083");
+    }
 
     #[test]
     fn the_title_says_what_the_means_are_over() {
