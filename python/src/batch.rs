@@ -15,7 +15,7 @@ mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cpss::branch::{is_off_road, realised_cost};
+use cpss::play::branch::{is_off_road, realised_cost};
 use cpss_highway::batch::{Actions, Buffers};
 use cpss_highway::{Autoreset, Moment};
 use cpss_shield::{Charge, Rules};

@@ -3,7 +3,7 @@
 //! [`spec_of`] reads a dictionary, [`shield_settings`] writes one. **Invariant:** a key that nobody knows is
 //! an error; whether its numbers make sense is for the shield to say.
 
-use cpss::arm::{Arm, FallbackName, ShieldSettings};
+use cpss::play::arm::{Arm, FallbackName, ShieldSettings};
 use cpss_highway::TaskId;
 use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use cpss::branch::{is_off_road, realised_cost};
+use cpss::play::branch::{is_off_road, realised_cost};
 use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cpss::cli::run() {
+    match cpss::commands::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             cpss::terminal::aside(format_args!("error: {error:#}"));

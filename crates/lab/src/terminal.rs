@@ -8,6 +8,8 @@
 //! status: what is left to say is dropped, and the work goes on to its end. Results that cannot be
 //! written for another reason, such as a full disk, are an error. Notes that cannot be written are not.
 
+pub mod meter;
+
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 

@@ -22,21 +22,20 @@
 //! **Absent on purpose:** other drivers' minds, and whatever follows from the lines themselves, such as what an
 //! intervention was good for; only the record, which tables are made of, says such things again.
 
-use cpss_highway::Scene;
-use cpss_highway::scene::Body;
 use cpss_shield::{Certificate, Decision, Settlement, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::record::EpisodeRecord;
-use crate::what_if::WhatIf;
+use crate::record::exact::Exact;
+use crate::record::pose::Pose;
+use crate::record::what_if::WhatIf;
 
+pub mod audit;
 pub mod chain;
-pub mod exact;
 mod road;
 mod rules;
 mod writer;
 
-pub use exact::Exact;
 pub use road::Road;
 pub use rules::{ChargeName, Gain, Rules};
 pub use writer::{Cell, TraceWriter};
@@ -161,9 +160,6 @@ pub struct Tau(pub Exact, pub Exact, pub Exact, pub Exact);
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LedgerLine(pub u64, pub Exact, pub Exact, pub Exact, pub Exact, pub bool);
 
-/// A car: x, y \[m\], heading \[rad\], speed \[m/s\], and 1 if it is a wreck. Rounded.
-pub type Pose = (f64, f64, f64, f64, u8);
-
 /// The last line: how it ended, and the account of it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -283,27 +279,4 @@ pub fn verdict_words(verdict: Verdict) -> String {
         Some(Reason::Priced) => "priced",
     };
     format!("{kind} {reason}")
-}
-
-/// Where everybody is, the ego first, rounded to the centimetre.
-pub fn poses(scene: &Scene) -> Vec<Pose> {
-    let bodies = scene.ego.iter().map(|ego| &ego.body).chain(&scene.others);
-    bodies.map(pose).collect()
-}
-
-fn pose(body: &Body) -> Pose {
-    let [x, y] = body.position;
-    let heading = round(body.heading, 1e3);
-    (round(x, 1e2), round(y, 1e2), heading, round(body.speed, 1e2), u8::from(body.crashed))
-}
-
-/// Where the ego is, rounded as scenes are: x, y \[m\], heading \[rad\].
-pub fn ghost_pose(scene: &Scene) -> Option<[f64; 3]> {
-    let (x, y, heading, ..) = pose(&scene.ego.as_ref()?.body);
-    Some([x, y, heading])
-}
-
-/// Rounds to a fraction, without the minus sign of a zero.
-fn round(value: f64, fraction: f64) -> f64 {
-    (value * fraction).round() / fraction + 0.0
 }

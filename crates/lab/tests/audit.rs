@@ -6,9 +6,10 @@
 mod traces;
 
 use assert_cmd::Command;
-use cpss::arm::{Arm, Millionths};
-use cpss::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
-use cpss::trace::{ChargeName, End, Exact, Gain, Header, Step};
+use cpss::play::arm::{Arm, Millionths};
+use cpss::record::exact::Exact;
+use cpss::trace::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
+use cpss::trace::{ChargeName, End, Gain, Header, Step};
 use cpss_highway::TaskId;
 use traces::{Parts, TASKS, first_replaced_well, trace_of};
 

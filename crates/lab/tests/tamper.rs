@@ -6,8 +6,8 @@
 
 mod traces;
 
-use cpss::arm::{Arm, FallbackName};
-use cpss::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
+use cpss::play::arm::{Arm, FallbackName};
+use cpss::trace::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
 use cpss::trace::{ChargeName, Gain, RiskLine, Rules};
 use cpss_highway::TaskId;
 use cpss_highway::random::Generator;

@@ -7,13 +7,14 @@ mod traces;
 
 use std::sync::Arc;
 
-use cpss::arm::{Arm, ShieldSettings};
-use cpss::audit::{Problem, audit};
-use cpss::branch::look_ahead;
-use cpss::episode::Player;
-use cpss::policy::PolicySource;
-use cpss::trace::{Cell, Exact, TraceWriter};
-use cpss::what_if::{Effects, WhatIf};
+use cpss::play::arm::{Arm, ShieldSettings};
+use cpss::play::branch::look_ahead;
+use cpss::play::episode::Player;
+use cpss::play::policy::PolicySource;
+use cpss::record::exact::Exact;
+use cpss::record::what_if::{Effects, WhatIf};
+use cpss::trace::audit::{Problem, audit};
+use cpss::trace::{Cell, TraceWriter};
 use cpss_highway::{Action, TaskId};
 use traces::{Parts, TASKS, critic, first_replaced, first_replaced_well, regime, trace_of};
 

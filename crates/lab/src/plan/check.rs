@@ -9,9 +9,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
 
 use super::{CONSTANTS, OwnPolicies, Plan};
-use crate::arm::Arm;
-use crate::regime::RegimeSpec;
-use crate::seed;
+use crate::play::arm::Arm;
+use crate::play::regime::RegimeSpec;
+use crate::play::seed;
 
 /// The most episodes that a cell may have; as of `cpss evaluate`.
 const MOST_EPISODES: u64 = 10_000_000;

@@ -26,7 +26,7 @@ pub struct Rules {
     /// Weight of the newest density.
     pub smoothing: f64,
     /// `min-risk` or `best-admissible`.
-    pub fallback: crate::arm::FallbackName,
+    pub fallback: crate::play::arm::FallbackName,
     /// Whether verdicts were only recorded.
     pub shadow: bool,
     /// The action for when no cost is usable.

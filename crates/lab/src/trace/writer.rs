@@ -10,11 +10,14 @@ use serde::Serialize;
 
 use super::chain::Chain;
 use super::{
-    CertificateLine, End, Exact, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION,
-    poses, round, verdict_words,
+    CertificateLine, End, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION,
+    verdict_words,
 };
-use crate::arm::Arm;
-use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};
+use crate::play::arm::Arm;
+use crate::play::episode::{Judged, Outcome, Witness};
+use crate::record::EpisodeRecord;
+use crate::record::exact::Exact;
+use crate::record::pose::{poses, round};
 
 /// Which cell of a comparison an episode belongs to.
 #[derive(Clone, Debug)]
@@ -139,7 +142,7 @@ impl RiskLine {
     pub fn of(risk: &LearnedRisk) -> RiskLine {
         let card = risk.card();
         RiskLine {
-            sha256: crate::risk::hash(risk),
+            sha256: crate::play::critic::hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,

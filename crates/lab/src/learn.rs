@@ -1,0 +1,9 @@
+//! How are policies and critics made?
+//!
+//! | folder | question |
+//! |---|---|
+//! | [`train`] | how is a policy trained and scored? |
+//! | [`risk`] | how is the risk of each action learned, and how good is what was learned? |
+
+pub mod risk;
+pub mod train;

@@ -1,0 +1,199 @@
+//! What does the learning of a critic leave behind, and what does it show on the way?
+//!
+//! A CSV log and TensorBoard's events beside the critic, written as it goes, and a line on standard error
+//! now and then.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use cpss_learn::events::EventWriter;
+
+use super::calibrate::Account;
+use crate::files::lock::Lock;
+use crate::terminal::note;
+
+/// About as many lines as a log gets, whatever the length of the run.
+const LOG_LINES: u64 = 200;
+
+/// The files of one run.
+#[derive(Clone, Debug)]
+pub(super) struct RunFiles {
+    /// The critic, written when all is done.
+    pub(super) critic: PathBuf,
+    /// The run in progress.
+    pub(super) checkpoint: PathBuf,
+    log: PathBuf,
+    events: PathBuf,
+    /// Held as long as the files are written: two runs would write over each other's checkpoint and logs.
+    _lock: Arc<Lock>,
+}
+
+impl RunFiles {
+    /// Names the files of a run whose critic goes to `critic`, makes their folder and claims them.
+    ///
+    /// # Errors
+    ///
+    /// A name that does not end in `.safetensors`, a place that cannot be written, or a run under way that has them.
+    pub(super) fn beside(critic: &Path) -> Result<RunFiles> {
+        check_place(critic)?;
+        let events = critic.with_extension("tensorboard");
+        std::fs::create_dir_all(&events)
+            .with_context(|| format!("cannot make the folder {}", events.display()))?;
+        Ok(RunFiles {
+            critic: critic.to_owned(),
+            checkpoint: critic.with_extension("checkpoint"),
+            log: critic.with_extension("csv"),
+            events,
+            _lock: Arc::new(Lock::take_file(critic, "cpss risk learn")?),
+        })
+    }
+}
+
+/// Whether a critic may go there, which nobody wants to hear when all is learned.
+pub(crate) fn check_place(critic: &Path) -> Result<()> {
+    ensure!(
+        critic.extension().is_some_and(|extension| extension == "safetensors"),
+        "a critic is a .safetensors file, but --out is {}",
+        critic.display()
+    );
+    let is_folder = critic.is_dir() || critic.as_os_str().to_string_lossy().ends_with(['/', '\\']);
+    ensure!(!is_folder, "a critic is a file, but --out {} is a folder", critic.display());
+    Ok(())
+}
+
+/// Writes the logs and tells how far a run is.
+pub(super) struct Journal {
+    csv: File,
+    events: EventWriter<File>,
+    every: u64,
+    total: u64,
+    /// Mean loss since the last line.
+    loss: (f64, u64),
+    started: Instant,
+    first: Option<u64>,
+}
+
+impl Journal {
+    /// Opens the logs, behind what a run that was stopped has written.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub(super) fn open(files: &RunFiles, total: u64) -> Result<Journal> {
+        let is_new = !files.checkpoint.exists();
+        let mut open = File::options();
+        let open = if is_new {
+            open.write(true).create(true).truncate(true)
+        } else {
+            open.append(true).create(true)
+        };
+        let mut csv = open
+            .open(&files.log)
+            .with_context(|| format!("cannot write {}", files.log.display()))?;
+        if is_new {
+            writeln!(
+                csv,
+                "updates,loss,incidents,return,interventions,start,chosen,arriving,surprise"
+            )?;
+        }
+        let now = wall_time();
+        let name = files.events.join(format!("events.out.tfevents.{}", now as u64));
+        let file =
+            File::create(&name).with_context(|| format!("cannot write {}", name.display()))?;
+        Ok(Journal {
+            csv,
+            events: EventWriter::new(file, now)?,
+            every: (total / LOG_LINES).max(1),
+            total,
+            loss: (0.0, 0),
+            started: Instant::now(),
+            first: None,
+        })
+    }
+
+    /// A round of data is in.
+    pub(super) fn round(&mut self, round: u64, decisions: usize, incidents: usize) {
+        self.say(&format!(
+            "round {round}: {decisions} decisions so far, {incidents} incidents in them"
+        ));
+    }
+
+    /// One more update.
+    ///
+    /// # Errors
+    ///
+    /// A full disk.
+    pub(super) fn update(&mut self, updates: u64, loss: f64) -> Result<()> {
+        let first = *self.first.get_or_insert(updates - 1);
+        self.loss = (self.loss.0 + loss, self.loss.1 + 1);
+        if !updates.is_multiple_of(self.every) {
+            return Ok(());
+        }
+        let mean = self.loss.0 / self.loss.1 as f64;
+        self.loss = (0.0, 0);
+        writeln!(self.csv, "{updates},{mean},,,,,,,").context("cannot write the log")?;
+        self.events.scalars(wall_time(), updates, &[("train/loss", mean as f32)])?;
+        if updates.is_multiple_of(self.every * 10) {
+            let rate = (updates - first) as f64 / self.started.elapsed().as_secs_f64();
+            self.say(&format!(
+                "update {updates} of {}: loss {mean:.5}, {rate:.0} updates/s",
+                self.total
+            ));
+        }
+        Ok(())
+    }
+
+    /// A round was measured.
+    ///
+    /// # Errors
+    ///
+    /// A full disk.
+    pub(super) fn measured(&mut self, updates: u64, account: &Account) -> Result<()> {
+        let Account {
+            incidents,
+            return_mean,
+            interventions,
+            start,
+            chosen,
+            arriving,
+            surprise,
+            ..
+        } = *account;
+        writeln!(
+            self.csv,
+            "{updates},,{incidents},{return_mean},{interventions},{start},{chosen},{arriving},{surprise}"
+        )
+        .context("cannot write the log")?;
+        let scalars = [
+            ("shielded/incidents", incidents as f32),
+            ("shielded/return", return_mean as f32),
+            ("shielded/interventions", interventions as f32),
+            ("shielded/surprise", surprise as f32),
+        ];
+        self.events.scalars(wall_time(), updates, &scalars)?;
+        self.say(&account.to_string());
+        Ok(())
+    }
+
+    /// Makes sure that all is written.
+    ///
+    /// # Errors
+    ///
+    /// A full disk.
+    pub(super) fn close(self) -> Result<()> {
+        self.csv.sync_all().context("cannot write the log")
+    }
+
+    /// Tells the person who waits.
+    pub(super) fn say(&self, words: &str) {
+        note!("[{:>5.0} s] {words}", self.started.elapsed().as_secs_f64());
+    }
+}
+
+fn wall_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
