@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -130,6 +130,19 @@ impl Plan {
         }
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Says what the policies that were made elsewhere see, whatever the plan says.
+    fn see(&mut self, config: &Value) -> Result<()> {
+        ensure!(
+            !self.own.is_empty(),
+            "--config is for policies that were made elsewhere, and the plan has none: list their files \
+             under [own.TASK]"
+        );
+        for own in self.own.values_mut() {
+            own.config = Some(config.clone());
+        }
+        Ok(())
     }
 
     /// The units, in the order of tables; those of the frontier come last.

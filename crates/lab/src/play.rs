@@ -3,6 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | [`episode`] | what happens in one shielded episode? The main flow of the whole project |
+//! | [`tally`] | what is added to its record with each decision? |
 //! | [`branch`] | what would a replaced action have led to? |
 //! | [`arm`] | which methods are compared, and with which shield? |
 //! | [`policy`], [`view`] | which policy drives; what does it see, when it was not made here? |
@@ -19,4 +20,5 @@ pub mod oracle;
 pub mod policy;
 pub mod regime;
 pub mod seed;
+pub mod tally;
 pub mod view;

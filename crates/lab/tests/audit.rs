@@ -60,7 +60,7 @@ fn a_forged_answer_is_derived_otherwise() {
     };
     step("t", &|step| step.t += 1);
     step("proposal", &|step| step.proposal = step.ran);
-    step("likes", &|step| step.likes.clear());
+    step("likes", &|step| step.preferences.clear());
     step("costs", &|step| step.costs.truncate(1));
     step("risks", &|step| step.risks.truncate(1));
     step("risks are from 0 to 1", &|step| step.risks[0] = Exact(1.5));

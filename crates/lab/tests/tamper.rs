@@ -249,7 +249,7 @@ fn vouched(parts: &Parts, report: &Report) -> Parts {
         conservative: false,
     };
     for step in &mut parts.steps {
-        step.likes.clear();
+        step.preferences.clear();
         step.risks.clear();
         step.density.0 = 0.0;
         step.closeness.0 = 0.0;

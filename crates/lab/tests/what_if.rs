@@ -91,7 +91,7 @@ fn the_same_episode_has_the_same_branches() {
     player.play(seed + 1).unwrap();
     let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss(None), policy: policy.to_string() };
     let mut writer = TraceWriter::new(cell);
-    player.play_before(&mut writer, seed).unwrap();
+    player.play_with(&mut writer, seed).unwrap();
     assert_eq!(writer.text(), trace);
     assert_ne!(trace_of(task, Arm::Cpss(None), seed + 1), trace);
 }

@@ -85,7 +85,7 @@ impl Contest<'_> {
                         None => player.play(*seed)?,
                         Some(place) => {
                             let mut writer = TraceWriter::new(self.cell());
-                            let record = player.play_before(&mut writer, *seed)?;
+                            let record = player.play_with(&mut writer, *seed)?;
                             keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
                             record
                         }
@@ -132,7 +132,7 @@ impl Contest<'_> {
     /// A policy that cannot be used.
     pub fn trace(&self, seed: u64) -> Result<Traced> {
         let mut writer = TraceWriter::new(self.cell());
-        let record = self.player()?.play_before(&mut writer, seed)?;
+        let record = self.player()?.play_with(&mut writer, seed)?;
         Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
     }
 

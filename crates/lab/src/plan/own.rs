@@ -11,11 +11,9 @@
 //!
 //! Policy K of the plan is then the K-th file. What they see is [`view`](crate::play::view)'s matter.
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Plan;
 use crate::measure::unit::OwnPolicy;
 
 /// Policies of one task that are not ours.
@@ -34,20 +32,5 @@ impl OwnPolicies {
     pub(super) fn at(&self, place: usize) -> Option<OwnPolicy> {
         let file = self.files.get(place)?.clone();
         Some(OwnPolicy { file, config: self.config.clone() })
-    }
-}
-
-impl Plan {
-    /// Says what the policies that were made elsewhere see, whatever the plan says.
-    pub(super) fn see(&mut self, config: &Value) -> Result<()> {
-        ensure!(
-            !self.own.is_empty(),
-            "--config is for policies that were made elsewhere, and the plan has none: list their files \
-             under [own.TASK]"
-        );
-        for own in self.own.values_mut() {
-            own.config = Some(config.clone());
-        }
-        Ok(())
     }
 }

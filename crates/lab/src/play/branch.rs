@@ -71,8 +71,8 @@ impl Brancher {
             }
             drift.apply(&mut world);
             // A policy that has no answer there is no reason to end the real episode: it ends this one.
-            let Ok(liked) = policy.act(step + next, seen) else { break };
-            action = liked;
+            let Ok(proposed) = policy.act(step + next, seen) else { break };
+            action = proposed;
         }
         Ok(Branch { what_if, reward: first_reward.unwrap_or_default() })
     }

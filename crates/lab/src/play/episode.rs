@@ -1,38 +1,36 @@
 //! What happens in one shielded episode?
 //!
 //! The main flow of the whole project, once around per decision: observe, propose, judge, step,
-//! settle, record. Start at [`Player::play_before`]. A [`Witness`] may look on, to write a trace.
+//! settle, record. Start at [`Player::play_with`]. An [`Observer`] may follow, to write a trace; what becomes of the
+//! record is in [`tally`](super::tally).
 
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Task};
+use cpss_highway::{Action, Scene, Task, World};
 use cpss_learn::QFunction;
-use cpss_risk::closeness::min_distance;
+use cpss_learn::network::greedy;
 use cpss_risk::{Blame, LearnedRisk, RiskModel};
 use cpss_shield::{
-    Certificate, Decision, Ledger, Memory, Reason, RiskRules, RiskSpec, Settlement, Shield,
-    ShieldSpec, Situation,
+    Account, Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield,
+    Situation,
 };
 
-use crate::play::arm::{Arm, ShieldSettings};
-use crate::play::branch::{Branch, Brancher, is_off_road, look_ahead, realised_cost};
-use crate::play::oracle::branch_costs;
-use crate::play::regime::Regime;
-use crate::record::what_if::{Effects, WhatIf};
+use super::arm::{Arm, ShieldSettings};
+use super::branch::{Branch, Brancher, look_ahead, realised_cost};
+use super::oracle::branch_costs;
+use super::regime::{Drift, Regime};
+use super::tally::{Taken, Tally};
+use crate::record::EpisodeRecord;
+use crate::record::what_if::WhatIf;
 
-pub use crate::record::EpisodeRecord;
-
-/// Discount of the value difference that Theorem 3 bounds.
-pub const DISCOUNT: f64 = 0.95;
-
-/// Someone who looks on while an episode is played, and changes nothing.
-pub trait Witness {
+/// Someone who is told what happens while an episode is played, and changes nothing.
+pub trait Observer {
     /// An episode begins.
     fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield, _risk: &LearnedRisk) {}
     /// Whether it wants to know who is to blame for a refusal, which takes its time.
-    fn asks(&self) -> bool {
+    fn wants_blame(&self) -> bool {
         false
     }
     /// A proposal was judged.
@@ -44,7 +42,7 @@ pub trait Witness {
 }
 
 /// Nobody.
-impl Witness for () {}
+impl Observer for () {}
 
 /// A decision, with all that led to it.
 #[derive(Clone, Copy, Debug)]
@@ -97,11 +95,7 @@ pub struct Player<'a> {
     costs: Vec<f64>,
     raised: Vec<f64>,
     brancher: Option<Brancher>,
-    /// How close each step of the episode came to anything, and the branches with their steps.
-    closeness: Vec<f64>,
-    branches: Vec<(usize, WhatIf)>,
-    /// For each step, in how many episodes its proposal was refused.
-    refusals: Vec<u32>,
+    tally: Tally,
 }
 
 impl<'a> Player<'a> {
@@ -151,9 +145,7 @@ impl<'a> Player<'a> {
             costs: Vec::new(),
             raised: Vec::new(),
             brancher: Some(Brancher::default()),
-            closeness: Vec::new(),
-            branches: Vec::new(),
-            refusals: Vec::new(),
+            tally: Tally::default(),
         })
     }
 
@@ -178,190 +170,167 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Player::play_before`].
+    /// As [`Player::play_with`].
     pub fn play(&mut self, seed: u64) -> Result<EpisodeRecord> {
-        self.play_before(&mut (), seed)
+        self.play_with(&mut (), seed)
     }
 
     /// For each step, in how many of the episodes so far its proposal was refused.
     pub fn refusals(&self) -> &[u32] {
-        &self.refusals
+        self.tally.refusals()
     }
 
-    /// Plays the episode of a seed before a witness.
+    /// Plays the episode of a seed with an observer.
     ///
     /// # Errors
     ///
     /// A policy that gives a value which is no number; it never becomes an action.
-    pub fn play_before(&mut self, witness: &mut dyn Witness, seed: u64) -> Result<EpisodeRecord> {
+    pub fn play_with(&mut self, observer: &mut dyn Observer, seed: u64) -> Result<EpisodeRecord> {
         let (mut world, mut drift) = self.regime.begin(seed);
-        world.observe(&mut self.seen);
-        self.scene.observe(&world);
-        self.shield.reset();
-        if !self.remembers {
-            self.memory = self.rules.memory();
-        }
+        self.begin(&mut world, seed);
+        observer.begin(seed, world.task(), &self.shield, self.risk.learned());
         let mut account = self.rules.account();
-        witness.begin(seed, world.task(), &self.shield, self.risk.learned());
-        let tau_cap = self.shield.rules().spec().tau_cap;
         let mut random = random_proposals(seed);
-        let mut record =
-            EpisodeRecord { seed, min_distance: f64::INFINITY, ..EpisodeRecord::default() };
-        let mut discount = 1.0;
-        let mut in_a_row = 0;
-        self.closeness.clear();
-        self.branches.clear();
         loop {
             drift.apply(&mut world);
-            let proposal = self.propose(record.steps, &mut random)?;
-            let assessment = self.risk.assess(&self.scene);
-            let density = assessment.density;
-            let recalibration = self.memory.recalibration();
-            self.costs.resize(assessment.risks.len(), 0.0);
-            let unavoidable = self
-                .rules
-                .costs(recalibration, &assessment.risks, &mut self.costs)
-                .map_err(|error| anyhow!("{error}"))?;
-            self.raised.clear();
-            self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
-            if self.arm == Arm::Oracle {
-                branch_costs(&world, &drift, &mut self.costs, &mut self.seen);
-            }
-            let situation =
-                Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
-            let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
-            let refused = decision.verdict().intervenes();
-            let blame = match refused && witness.asks() {
-                true => self.risk.blame(&self.scene, Action::Index(proposal)),
-                false => None,
-            };
-            witness.judged(&Judged {
-                situation: &situation,
-                decision: &decision,
-                tau_cap,
-                scene: &self.scene,
-                risks: &self.raised,
-                unavoidable,
-                blame: blame.as_ref(),
-            });
-            // Only where the shield acts; a shadow runs what was proposed.
-            let branch = match (&mut self.policy, &mut self.brancher) {
-                (Some(policy), Some(brancher)) if decision.executed() != proposal => {
-                    let (moment, step) = ((&world, &drift), record.steps);
-                    Some(brancher.play(moment, proposal, step, policy.as_mut())?)
-                }
-                _ => None,
-            };
+            let proposal = self.propose(&mut random)?;
+            let (density, unavoidable) = self.assess(&world, &drift)?;
+            let decision = self.judge(observer, proposal, density, unavoidable)?;
+            let branch = self.branch(&world, &drift, &decision)?;
             let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
             self.scene.observe(&world);
             let closeness = realised_cost(&self.scene, &world, &step);
-            self.closeness.push(closeness);
-            let by_ledger = refused && is_by_ledger(&decision, self.shield.rules().spec());
-            record.by_ledger += u64::from(by_ledger);
-            // What was judged is charged: the avoidable risk of what ran.
-            let ran = self.raised.get(decision.executed()).copied().unwrap_or(f64::NAN);
-            let settled =
-                self.shield.settle_predicted(decision).map_err(|error| anyhow!("{error}"))?;
-            if let Some(surprise) = account.enter(unavoidable, ran, settled.charge) {
-                self.memory.learn(surprise);
-            }
-            witness.settled(&Outcome {
+            let settlement = self.settle(decision, unavoidable, &mut account)?;
+            observer.settled(&Outcome {
                 closeness,
-                settlement: &settled,
+                settlement: &settlement,
                 ledger: self.shield.ledger(),
                 reward: step.reward.total,
                 what_if: branch.as_ref().map(|branch| &branch.what_if),
             });
-
-            record.steps += 1;
-            record.episode_return += step.reward.total;
-            record.discounted_return += discount * step.reward.total;
-            if refused {
-                record.interventions += 1;
-                record.discounted_interventions += discount;
-                count_at(&mut self.refusals, record.steps as usize - 1);
-            }
-            in_a_row = if refused { in_a_row + 1 } else { 0 };
-            record.longest_intervention = record.longest_intervention.max(in_a_row);
-            if let Some(Branch { what_if, reward }) = branch {
-                let change = (step.reward.total - reward).abs();
-                record.reward_change = record.reward_change.max(change);
-                self.branches.push((record.steps as usize - 1, what_if));
-            }
-            discount *= DISCOUNT;
-            record.mean_speed += world.ego().speed;
-            record.close_steps += u64::from(closeness > 0.0);
-            let distance = min_distance(world.task(), &self.scene).unwrap_or(f64::INFINITY);
-            record.min_distance = record.min_distance.min(distance);
+            let reward = step.reward.total;
+            let spec = self.shield.rules().spec();
+            self.tally.add(
+                &world,
+                &self.scene,
+                Taken { decision, spec, closeness, reward, branch },
+            );
             if step.is_over() {
-                record.crashed = world.ego().crashed;
-                record.off_road = is_off_road(&world) && !record.crashed;
-                record.success = match world.has_arrived() {
-                    Some(arrived) => arrived && !record.crashed,
-                    None => !step.terminated,
-                };
+                self.tally.end(&world, &step);
                 break;
             }
         }
-        let branches = self.branches.iter().map(|(step, what_if)| (*step, what_if));
-        let look_ahead = look_ahead(world.task().decision_time);
-        record.count(Effects::of(branches, &self.closeness, record.failed(), look_ahead));
-        self.memory.end_episode(account.close(record.failed()));
-        (record.start, record.chosen) = (account.start(), account.chosen());
-        record.arriving = account.arriving();
-        record.evidence = self.memory.evidence().value();
-        record.recalibration = self.memory.recalibration().shift();
+        self.memory.end_episode(account.close(self.tally.failed()));
         let certificate = self.shield.certificate().with_account(account).with_memory(self.memory);
-        record.mean_speed /= record.steps as f64;
-        record.infeasible = certificate.counts.infeasible;
-        record.mispredicted = certificate.counts.mispredicted;
-        record.budget_used = certificate.spent / certificate.budget;
-        record.budget_kept = certificate.budget_kept;
-        record.envelope_held = certificate.envelope_held;
-        witness.end(&self.scene, &record, &certificate);
+        let record = self.tally.record(&certificate, look_ahead(world.task().decision_time));
+        observer.end(&self.scene, &record, &certificate);
         Ok(record)
     }
 
-    fn propose(&mut self, step: u64, random: &mut Generator) -> Result<usize> {
+    /// Makes itself ready for an episode.
+    fn begin(&mut self, world: &mut World, seed: u64) {
+        world.observe(&mut self.seen);
+        self.scene.observe(world);
+        self.shield.reset();
+        if !self.remembers {
+            self.memory = self.rules.memory();
+        }
+        self.tally.begin(seed);
+    }
+
+    /// Works out what each action risks and costs; returns the density, and the risk that cannot be avoided.
+    fn assess(&mut self, world: &World, drift: &Drift) -> Result<(f64, f64)> {
+        let assessment = self.risk.assess(&self.scene);
+        let density = assessment.density;
+        let recalibration = self.memory.recalibration();
+        self.costs.resize(assessment.risks.len(), 0.0);
+        let unavoidable = self
+            .rules
+            .costs(recalibration, &assessment.risks, &mut self.costs)
+            .map_err(|error| anyhow!("{error}"))?;
+        self.raised.clear();
+        self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
+        if self.arm == Arm::Oracle {
+            branch_costs(world, drift, &mut self.costs, &mut self.seen);
+        }
+        Ok((density, unavoidable))
+    }
+
+    /// Asks the shield, and reports its answer.
+    fn judge(
+        &mut self,
+        observer: &mut dyn Observer,
+        proposal: usize,
+        density: f64,
+        unavoidable: f64,
+    ) -> Result<Decision> {
+        let situation =
+            Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
+        let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
+        let blame = match decision.verdict().intervenes() && observer.wants_blame() {
+            true => self.risk.blame(&self.scene, Action::Index(proposal)),
+            false => None,
+        };
+        observer.judged(&Judged {
+            situation: &situation,
+            decision: &decision,
+            tau_cap: self.shield.rules().spec().tau_cap,
+            scene: &self.scene,
+            risks: &self.raised,
+            unavoidable,
+            blame: blame.as_ref(),
+        });
+        Ok(decision)
+    }
+
+    /// Plays what the proposal would have led to, if another action is to run: a shadow runs what was proposed.
+    fn branch(
+        &mut self,
+        world: &World,
+        drift: &Drift,
+        decision: &Decision,
+    ) -> Result<Option<Branch>> {
+        let (Some(policy), Some(brancher)) = (&mut self.policy, &mut self.brancher) else {
+            return Ok(None);
+        };
+        let (proposal, step) = (decision.proposal(), self.tally.steps());
+        (decision.executed() != proposal)
+            .then(|| brancher.play((world, drift), proposal, step, policy.as_mut()))
+            .transpose()
+    }
+
+    /// Charges what was judged, the avoidable risk of what ran, and learns from what surprised the critic.
+    fn settle(
+        &mut self,
+        decision: Decision,
+        unavoidable: f64,
+        account: &mut Account,
+    ) -> Result<Settlement> {
+        let ran = self.raised.get(decision.executed()).copied().unwrap_or(f64::NAN);
+        let settled = self.shield.settle_predicted(decision).map_err(|error| anyhow!("{error}"))?;
+        if let Some(surprise) = account.enter(unavoidable, ran, settled.charge) {
+            self.memory.learn(surprise);
+        }
+        Ok(settled)
+    }
+
+    fn propose(&mut self, random: &mut Generator) -> Result<usize> {
         let actions = self.regime.task().controls.action_count().unwrap_or(0);
         self.preferences.clear();
         match (self.arm, &mut self.policy) {
             (Arm::Random, _) => Ok(random.choice(actions)),
             (Arm::Constant(index), _) => Ok(index),
             (_, Some(policy)) => {
-                let values = policy.q_values(step, &self.seen)?;
+                let values = policy.q_values(self.tally.steps(), &self.seen)?;
                 self.preferences.extend(values.iter().map(|value| f64::from(*value)));
-                // `q_values` has refused anything that is not finite; the first of equals wins.
-                let best = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                values
-                    .iter()
-                    .position(|value| *value == best)
-                    .ok_or_else(|| anyhow!("the policy has no actions"))
+                greedy(values).ok_or_else(|| anyhow!("the policy has no actions"))
             }
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
 }
 
-/// Whether a proposal was refused only because of what was spent before: with an unspent ledger it would
-/// have run.
-pub fn is_by_ledger(decision: &Decision, spec: &ShieldSpec) -> bool {
-    let left = u64::from(spec.horizon).saturating_sub(decision.step());
-    let share = spec.pace * spec.budget / (left as f64 + spec.epsilon);
-    let unspent = if left > 0 { share.min(spec.budget) } else { 0.0 };
-    // Who is passed over for a price was admissible as it is.
-    let is_refused = decision.verdict().reason() != Some(Reason::Priced);
-    is_refused && decision.cost_proposed() <= unspent.min(spec.tau_cap) * decision.gain()
-}
-
 /// Proposals of the random arm, from a stream that belongs to nobody else.
 pub fn random_proposals(seed: u64) -> Generator {
     Generator::seeded(seed ^ 0xa2_1b9e_0000)
-}
-
-fn count_at(counts: &mut Vec<u32>, place: usize) {
-    if counts.len() <= place {
-        counts.resize(place + 1, 0);
-    }
-    counts[place] += 1;
 }

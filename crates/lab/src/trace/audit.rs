@@ -27,8 +27,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{End, Header};
 use crate::record::Account;
+use crate::trace::format::{End, Header};
 
 mod ending;
 mod finding;

@@ -1,6 +1,6 @@
 //! How does a trace come about while an episode is played?
 //!
-//! A [`TraceWriter`] is a [`Witness`]: the player tells it what happened, and it adds a line. The
+//! A [`TraceWriter`] is an [`Observer`]: the player tells it what happened, and it adds a line. The
 //! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
 
 use cpss_highway::{Scene, Task};
@@ -9,12 +9,14 @@ use cpss_shield::{Certificate, Shield};
 use serde::Serialize;
 
 use super::chain::Chain;
-use super::{
-    CertificateLine, End, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION,
-    verdict_words,
+use super::format::{
+    CertificateLine, End, Header, LedgerLine, RiskLine, Step, Tau, VERSION, verdict_words,
 };
+use super::road::Road;
+use super::rules::Rules;
 use crate::play::arm::Arm;
-use crate::play::episode::{Judged, Outcome, Witness};
+use crate::play::critic::hash;
+use crate::play::episode::{Judged, Observer, Outcome};
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::pose::{poses, round};
@@ -63,8 +65,8 @@ impl TraceWriter {
     }
 }
 
-impl Witness for TraceWriter {
-    fn asks(&self) -> bool {
+impl Observer for TraceWriter {
+    fn wants_blame(&self) -> bool {
         true
     }
 
@@ -99,7 +101,7 @@ impl Witness for TraceWriter {
             t: decision.step(),
             proposal: decision.proposal(),
             // A policy's values are singles; as such they are shorter, and as exact.
-            likes: situation.preferences.iter().map(|liking| *liking as f32).collect(),
+            preferences: situation.preferences.iter().map(|value| *value as f32).collect(),
             risks: risks.iter().copied().map(Exact).collect(),
             unavoidable: Exact(unavoidable),
             costs: situation.costs.iter().copied().map(Exact).collect(),
@@ -142,7 +144,7 @@ impl RiskLine {
     pub fn of(risk: &LearnedRisk) -> RiskLine {
         let card = risk.card();
         RiskLine {
-            sha256: crate::play::critic::hash(risk),
+            sha256: hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use cpss_highway::{Action, Scene, Task, TaskId, World};
 use cpss_learn::QFunction;
+use cpss_learn::network::greedy;
 use cpss_risk::RiskModel;
 use cpss_shield::{Shield, Situation};
 use serde::Serialize;
@@ -124,12 +125,7 @@ impl Driver {
                 let values = self.policy.q_values(steps, &self.seen)?;
                 self.preferences.clear();
                 self.preferences.extend(values.iter().map(|value| f64::from(*value)));
-                let (proposal, _) = self.preferences.iter().enumerate().fold(
-                    (0, f64::NEG_INFINITY),
-                    |best, (place, value)| {
-                        if *value > best.1 { (place, *value) } else { best }
-                    },
-                );
+                let proposal = greedy(values).unwrap_or(0);
                 let step = match &mut guard {
                     None => world.step(Action::Index(proposal), &mut self.seen)?,
                     Some(guard) => {

@@ -195,7 +195,7 @@ impl Film {
             risks: column(steps, |step| shorts(&step.risks)),
             unavoidable: number(&|step| step.unavoidable),
             costs: column(steps, |step| shorts(&step.costs)),
-            likes: column(steps, |step| step.likes.clone()),
+            likes: column(steps, |step| step.preferences.clone()),
             density: number(&|step| Exact((step.density.0 * 1e4).round() / 1e4)),
             tau: number(&|step| step.tau.0),
             tau_budget: number(&|step| step.tau.2),

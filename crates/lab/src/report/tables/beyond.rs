@@ -5,7 +5,8 @@
 
 use super::{INTERVALS, names};
 use crate::measure::estimate::{Cell, METRICS, Results, metric};
-use crate::play::episode::{DISCOUNT, EpisodeRecord};
+use crate::play::tally::DISCOUNT;
+use crate::record::EpisodeRecord;
 use crate::report::table::{Entry, Table};
 
 /// What the shield's interventions were good for.

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::trace::VERSION;
+use crate::trace::format::VERSION;
 
 /// The first thing that is wrong with a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,9 @@ use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::episode::random_proposals;
 use crate::record::exact::Exact;
 use crate::tasks::policy_task;
-use crate::trace::{Header, Road, Rules};
+use crate::trace::format::Header;
+use crate::trace::road::Road;
+use crate::trace::rules::Rules;
 
 /// Which episode a trace says it is of.
 #[derive(Debug)]

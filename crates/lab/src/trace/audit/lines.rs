@@ -8,8 +8,8 @@
 use serde::de::DeserializeOwned;
 
 use super::finding::{Finding, Problem};
-use crate::trace::VERSION;
 use crate::trace::chain::Chain;
+use crate::trace::format::VERSION;
 
 /// The lines of a trace, without their hashes.
 pub(super) struct Lines {

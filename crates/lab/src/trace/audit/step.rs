@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use cpss_learn::network::greedy;
 use cpss_shield::{Account, Certificate, Memory, RiskRules, RiskSpec, Shield, Situation};
 
 use super::ending::Ending;
@@ -13,11 +14,11 @@ use super::finding::{Problem, same};
 use super::header::Episode;
 use crate::play::arm::Arm;
 use crate::play::branch::look_ahead;
-use crate::play::episode::is_by_ledger;
+use crate::play::tally::is_by_ledger;
 use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
-use crate::trace::{Header, LedgerLine, Step, Tau, verdict_words};
+use crate::trace::format::{Header, LedgerLine, Step, Tau, verdict_words};
 
 /// The decisions of an episode, derived so far.
 pub(super) struct Steps {
@@ -77,11 +78,11 @@ impl Steps {
         self.check_costs(step, actions)?;
         let is_close = (0.0..=1.0).contains(&step.closeness.0);
         same("closeness is from 0 to 1", is_close, true)?;
-        let preferences: Vec<f64> = step.likes.iter().map(|liking| f64::from(*liking)).collect();
+        let preferences: Vec<f64> = step.preferences.iter().copied().map(f64::from).collect();
         let (wanted, proposal) = match self.episode.arm {
             Arm::Constant(action) => (0, action),
             Arm::Random => (0, self.episode.random.choice(actions)),
-            _ => (actions, favourite(&preferences).unwrap_or(usize::MAX)),
+            _ => (actions, greedy(&step.preferences).unwrap_or(usize::MAX)),
         };
         same("likes", preferences.len(), wanted)?;
         same("proposal", step.proposal, proposal)?;
@@ -201,12 +202,6 @@ impl Steps {
         let last = costs.last().map_or(0.0, |cost| cost.0);
         same("what_if: a crash costs 1", !crashed || last == 1.0, true)
     }
-}
-
-/// What a policy proposes: the first of the actions that it likes most.
-fn favourite(likes: &[f64]) -> Option<usize> {
-    let best = likes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    likes.iter().position(|liking| *liking == best)
 }
 
 fn refused(error: &dyn fmt::Display) -> Problem {

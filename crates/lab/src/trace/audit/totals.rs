@@ -7,11 +7,11 @@
 use super::ending::Ending;
 use super::finding::{Problem, near, same};
 use super::step::Steps;
-use crate::play::episode::DISCOUNT;
+use crate::play::tally::DISCOUNT;
 use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::{Effects, WhatIf};
-use crate::trace::{CertificateLine, End, Step, VERSION};
+use crate::trace::format::{CertificateLine, End, Step, VERSION};
 
 /// By how much a mean of rounded speeds may be off \[m/s\]: half of the last digit.
 pub const SPEED_TOLERANCE: f64 = 0.005 + 1e-6;
