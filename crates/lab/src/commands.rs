@@ -3,8 +3,12 @@
 //! One command per capability, each a short file of its own. Results go to standard output,
 //! progress and logs to standard error; the exit status is zero only for success.
 
+use std::process::ExitCode;
+
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+
+use crate::terminal::note;
 
 mod audit;
 mod bench;
@@ -67,13 +71,18 @@ enum RiskCommand {
     Score(risk::score::Options),
 }
 
-/// Reads the command line and does what it says.
-///
-/// # Errors
-///
-/// Whatever went wrong, in words for the person at the terminal.
-pub fn run() -> Result<()> {
-    let command = Cli::parse().command;
+/// Reads the command line, does what it says, and tells the person at the terminal what went wrong, if anything did.
+pub fn run() -> ExitCode {
+    match run_command(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(command: Command) -> Result<()> {
     if !matches!(
         command,
         Command::Tasks(_)

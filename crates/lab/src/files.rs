@@ -1,4 +1,4 @@
 //! How is nothing lost on the disk, and nobody in the way of anybody?
 
-pub mod atomic;
+pub(crate) mod atomic;
 pub mod lock;

@@ -5,5 +5,5 @@
 //! | [`train`] | how is a policy trained and scored? |
 //! | [`risk`] | how is the risk of each action learned, and how good is what was learned? |
 
-pub mod risk;
-pub mod train;
+pub(crate) mod risk;
+pub(crate) mod train;

@@ -19,14 +19,14 @@
 
 pub mod commands;
 pub mod files;
-pub mod learn;
+pub(crate) mod learn;
 pub mod measure;
 pub mod plan;
 pub mod play;
 pub mod record;
 pub mod report;
 pub mod tasks;
-pub mod terminal;
+pub(crate) mod terminal;
 pub mod trace;
 
 /// The README's examples, compiled and run: this is the only crate that sees what they use.

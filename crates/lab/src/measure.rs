@@ -9,9 +9,9 @@
 //! | [`statistics`] | how sure is a number? |
 //! | [`mod@bench`] | how fast is it here? |
 
-pub mod bench;
+pub(crate) mod bench;
 pub mod contest;
 pub mod estimate;
-pub mod statistics;
-pub mod summary;
+pub(crate) mod statistics;
+pub(crate) mod summary;
 pub mod unit;

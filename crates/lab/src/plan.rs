@@ -25,7 +25,7 @@ pub mod work;
 pub use own::OwnPolicies;
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
-pub const FIRST_REPORTING_SEED: u64 = 16_000_000;
+pub(crate) const FIRST_REPORTING_SEED: u64 = 16_000_000;
 
 /// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
 /// episodes of a smaller one again.
@@ -92,7 +92,7 @@ pub enum Size {
 
 impl Plan {
     /// The paper's experiment.
-    pub fn sized(size: Size) -> Plan {
+    pub(crate) fn sized(size: Size) -> Plan {
         let (episodes, oracle_episodes, frontier_episodes) = match size {
             Size::Quick => (8, 1, 1),
             Size::Default => return Plan::default(),
@@ -120,7 +120,7 @@ impl Plan {
     /// # Errors
     ///
     /// As [`Plan::load`], or if there are no such policies.
-    pub fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
+    pub(crate) fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("cannot read the plan {}", path.display()))?;
         let mut plan: Plan =

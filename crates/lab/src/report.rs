@@ -10,10 +10,10 @@
 //! | [`document`] | how does a result get into a document? |
 
 pub mod document;
-pub mod figure;
-pub mod page;
-pub mod paper;
-pub mod selected;
+pub(crate) mod figure;
+pub(crate) mod page;
+pub(crate) mod paper;
+pub(crate) mod selected;
 pub mod table;
 pub mod tables;
 

@@ -200,7 +200,7 @@ static POLICIES: OnceLock<(TaskId, Vec<Vec<u8>>)> = OnceLock::new();
 /// # Errors
 ///
 /// A file that cannot be read.
-pub fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
+pub(crate) fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
     let read = |seed| {
         let file = folder.join(format!("{seed}.safetensors"));
         std::fs::read(&file).with_context(|| format!("cannot read the policy {}", file.display()))

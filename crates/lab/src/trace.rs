@@ -25,12 +25,10 @@ pub mod audit;
 pub mod chain;
 mod format;
 mod road;
-mod rules;
+mod shield;
 mod writer;
 
-pub use format::{
-    CertificateLine, End, Header, LaneLine, LedgerLine, RiskLine, Step, Tau, VERSION, verdict_words,
-};
+pub use format::{CertificateLine, End, Header, LaneLine, LedgerLine, RiskLine, Step, Tau};
 pub use road::Road;
-pub use rules::{ChargeName, Gain, Rules};
+pub(crate) use shield::ShieldLine;
 pub use writer::{Cell, TraceWriter};

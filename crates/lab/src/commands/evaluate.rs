@@ -107,8 +107,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
             options.method
         );
     }
-    settings.budget = options.budget.unwrap_or(settings.budget);
-    settings.pace = options.pace.unwrap_or(settings.pace);
+    settings.spec.budget = options.budget.unwrap_or(settings.spec.budget);
+    settings.spec.pace = options.pace.unwrap_or(settings.spec.pace);
     let arm = match (options.method, options.threshold) {
         (arm, None) => arm,
         (Arm::Fixed(None), Some(threshold)) => {
@@ -139,7 +139,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
     summary.promise = (arm.promises() && contest.risk.card().is_conservative()).then(|| {
-        let budget = arm.given().unwrap_or(settings.budget);
+        let budget = arm.given().unwrap_or(settings.spec.budget);
         mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
     });
     if options.json {

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 /// # Errors
 ///
 /// A folder that cannot be written, or a full disk.
-pub fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
     let draft = draft_of(place);
     let write = || -> std::io::Result<()> {
         let Some(draft) = &draft else { return fs::write(place, bytes) };
@@ -38,7 +38,7 @@ pub fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 ///
 /// A folder that is not there, or cannot be written.
-pub fn can_keep(place: &Path) -> Result<()> {
+pub(crate) fn can_keep(place: &Path) -> Result<()> {
     let Some(draft) = draft_of(place) else { return Ok(()) };
     // The draft is what `keep` will write first, so nothing of anybody's is touched.
     let tried = fs::File::create(&draft).and_then(|_| fs::remove_file(&draft));
@@ -93,7 +93,7 @@ fn hint(kind: ErrorKind, place: &Path) -> String {
 /// # Errors
 ///
 /// If it cannot be made, or something else has its name.
-pub fn folder(place: &Path) -> Result<()> {
+pub(crate) fn folder(place: &Path) -> Result<()> {
     fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))
 }
 

@@ -59,7 +59,7 @@ impl Lock {
     /// # Errors
     ///
     /// A file that somebody else is making, with their name; or a folder that cannot be written.
-    pub fn take_file(place: &Path, command: &str) -> Result<Lock> {
+    pub(crate) fn take_file(place: &Path, command: &str) -> Result<Lock> {
         let what = place.display().to_string();
         Lock::hold(place.with_extension("lock"), &what, Claim::Alone, command)
     }

@@ -9,12 +9,12 @@
 //! | [`rounds`] | how do rounds of data and learning make a critic? |
 //! | [`calibrate`] | do its risks agree with what happens? |
 
-pub mod calibrate;
-pub mod collect;
+pub(crate) mod calibrate;
+pub(crate) mod collect;
 mod driver;
-pub mod journal;
-pub mod measure;
-pub mod rounds;
+pub(crate) mod journal;
+pub(crate) mod measure;
+pub(crate) mod rounds;
 mod weave;
 
 use anyhow::Result;
@@ -29,13 +29,13 @@ const LONG: f64 = 200.0;
 const LONG_LOOK_AHEAD: f64 = 0.99;
 
 /// The chance that a look-ahead goes on to the next decision: 1 where an episode can be seen to its end.
-pub fn look_ahead(id: TaskId) -> f64 {
+pub(crate) fn look_ahead(id: TaskId) -> f64 {
     let task = policy_task(id);
     if tasks::of(id).spec.seconds / task.decision_time > LONG { LONG_LOOK_AHEAD } else { 1.0 }
 }
 
 /// The avoidable risk that is let through while a critic is measured and calibrated.
-pub const USUAL_THRESHOLD: f64 = 0.003;
+pub(crate) const USUAL_THRESHOLD: f64 = 0.003;
 
 /// Decisions in a long episode of a task.
 fn longest_episode(task: &cpss_highway::Task) -> usize {
@@ -43,14 +43,14 @@ fn longest_episode(task: &cpss_highway::Task) -> usize {
 }
 
 /// As many episodes as were asked for, but no more than take this many decisions: long episodes say more.
-pub fn enough(id: TaskId, episodes: u64) -> u64 {
+pub(crate) fn enough(id: TaskId, episodes: u64) -> u64 {
     const DECISIONS: f64 = 800_000.0;
     let task = policy_task(id);
     episodes.min((DECISIONS * task.decision_time / tasks::of(id).spec.seconds) as u64).max(1)
 }
 
 /// The share of decisions on which to try some action, for about so many tries in an episode.
-pub fn tries(id: TaskId, in_an_episode: f64) -> f64 {
+pub(crate) fn tries(id: TaskId, in_an_episode: f64) -> f64 {
     let task = policy_task(id);
     in_an_episode * task.decision_time / tasks::of(id).spec.seconds
 }
@@ -60,7 +60,7 @@ pub fn tries(id: TaskId, in_an_episode: f64) -> f64 {
 /// # Errors
 ///
 /// A regime that there is not, or that makes no sense.
-pub fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
+pub(crate) fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
     anyhow::ensure!(!names.is_empty(), "give at least one regime");
     let make = |name: &String| Regime::new(RegimeSpec::load(name)?, id, &policy_config(id));
     names.iter().map(make).collect()

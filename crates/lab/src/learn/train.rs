@@ -7,7 +7,7 @@
 //! | [`journal`] | what is shown on the way, and what is left behind? |
 //! | [`mod@score`] | how good is it? |
 
-pub mod driving;
-pub mod journal;
-pub mod score;
-pub mod settings;
+pub(crate) mod driving;
+pub(crate) mod journal;
+pub(crate) mod score;
+pub(crate) mod settings;

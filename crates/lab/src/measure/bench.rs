@@ -6,7 +6,7 @@
 //! (`shielded`), and the learner's gradient step. Timings differ from machine to machine and from
 //! minute to minute: compare them within a run.
 
-pub mod shielded;
+pub(crate) mod shielded;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ const WORLDS_PER_THREAD: usize = 64;
 
 /// What was measured.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// Threads of the machine.
     pub threads: usize,
     /// Throughput of each task.
@@ -42,7 +42,7 @@ pub struct Report {
 
 /// How long something takes.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Percentiles {
+pub(crate) struct Percentiles {
     /// Half of all decisions take at most this long \[ns\].
     pub p50_ns: u64,
     /// 99 of 100 do \[ns\].
@@ -53,7 +53,7 @@ pub struct Percentiles {
 
 /// Throughput of one task.
 #[derive(Debug, Serialize)]
-pub struct TaskReport {
+pub(crate) struct TaskReport {
     /// Decisions per second on one thread.
     pub steps_per_second: f64,
     /// Decisions per second on all threads.
@@ -67,7 +67,7 @@ pub struct TaskReport {
 /// # Errors
 ///
 /// If threads cannot be started.
-pub fn measure(only: &[TaskId], seconds: f64) -> Result<Report> {
+pub(crate) fn measure(only: &[TaskId], seconds: f64) -> Result<Report> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let all = if only.is_empty() { &TaskId::ALL } else { only };
     let mut tasks = BTreeMap::new();

@@ -65,7 +65,7 @@ impl Contest<'_> {
     /// # Errors
     ///
     /// A policy that cannot be used, or a trace that cannot be written.
-    pub fn play_all(
+    pub(crate) fn play_all(
         &self,
         seeds: &[u64],
         traces: Option<&Path>,
@@ -115,7 +115,11 @@ impl Contest<'_> {
     /// # Errors
     ///
     /// A policy that cannot be used.
-    pub fn play_in_a_row(&self, seeds: &[u64], played: &(dyn Fn() + Sync)) -> Result<Played> {
+    pub(crate) fn play_in_a_row(
+        &self,
+        seeds: &[u64],
+        played: &(dyn Fn() + Sync),
+    ) -> Result<Played> {
         let mut player = self.player()?.with_memory(self.settings.recalibration)?;
         let mut episodes = Vec::new();
         for seed in seeds {
@@ -141,12 +145,12 @@ impl Contest<'_> {
     /// # Errors
     ///
     /// A policy that cannot be used.
-    pub fn check_policy(&self) -> Result<()> {
+    pub(crate) fn check_policy(&self) -> Result<()> {
         self.player().map(|_| ())
     }
 
     /// The name of an episode's trace.
-    pub fn trace_name(&self, seed: u64) -> String {
+    pub(crate) fn trace_name(&self, seed: u64) -> String {
         let Cell { regime, arm, policy } = self.cell();
         let task = self.regime.task().id.name();
         // A regime and a policy may be paths, and an arm has a star; none belongs into a name.

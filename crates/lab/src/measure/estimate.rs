@@ -21,7 +21,7 @@ mod compare;
 mod metric;
 mod resample;
 
-pub use metric::{Kind, METRICS, Metric, metric};
+pub(crate) use metric::{Kind, METRICS, Metric, metric};
 
 use resample::{bootstrap, by_policy, distinct, seeded};
 
@@ -81,7 +81,7 @@ impl<'a> Results<'a> {
     }
 
     /// Every task and arm of the frontier, in order.
-    pub fn frontier_cells(&self) -> Vec<Cell<'a>> {
+    pub(crate) fn frontier_cells(&self) -> Vec<Cell<'a>> {
         self.distinct_cells(is_of_frontier)
     }
 
@@ -107,7 +107,7 @@ impl<'a> Results<'a> {
     }
 
     /// The arms of the frontier, in order.
-    pub fn frontier_arms(&self) -> Vec<&'a str> {
+    pub(crate) fn frontier_arms(&self) -> Vec<&'a str> {
         let arms = distinct(self.records.iter().map(|record| record.unit.arm.as_str()));
         arms.into_iter().filter(|arm| is_of_frontier(arm)).collect()
     }

@@ -1,18 +1,18 @@
 //! How sure is a number?
 //!
 //! Wilson intervals for rates, percentiles for bootstraps, mean and standard deviation over
-//! training seeds. What is resampled, and how, is in [`estimate`](crate::measure::estimate).
+//! training seeds. What is resampled, and how, is in [`estimate`](super::estimate).
 
 /// The 97.5 % point of the standard normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
 /// Mean of some values; zero of none.
-pub fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 /// Standard deviation of a sample; zero of fewer than two values.
-pub fn standard_deviation(values: &[f64]) -> f64 {
+pub(crate) fn standard_deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
     }
@@ -22,12 +22,7 @@ pub fn standard_deviation(values: &[f64]) -> f64 {
 }
 
 /// Wilson's 95 % interval of a rate.
-///
-/// ```
-/// let [low, high] = cpss::measure::statistics::wilson(0, 100);
-/// assert!(low == 0.0 && (high - 0.037).abs() < 0.0005);
-/// ```
-pub fn wilson(successes: u64, trials: u64) -> [f64; 2] {
+pub(crate) fn wilson(successes: u64, trials: u64) -> [f64; 2] {
     if trials == 0 {
         return [0.0, 1.0];
     }
@@ -43,7 +38,7 @@ pub fn wilson(successes: u64, trials: u64) -> [f64; 2] {
 }
 
 /// The 2.5 % and 97.5 % points of some values, which are sorted on the way; zero of none.
-pub fn percentiles(values: &mut [f64]) -> [f64; 2] {
+pub(crate) fn percentiles(values: &mut [f64]) -> [f64; 2] {
     values.sort_by(f64::total_cmp);
     let Some(last) = values.len().checked_sub(1) else { return [0.0; 2] };
     [0.025, 0.975].map(|share| values[(last as f64 * share).round() as usize])
@@ -63,6 +58,8 @@ mod tests {
             assert!((found_low - low).abs() < 5e-5, "{found_low}");
             assert!((found_high - high).abs() < 5e-5, "{found_high}");
         }
+        let [low, high] = wilson(0, 100);
+        assert!(low == 0.0 && (high - 0.037).abs() < 0.0005);
         assert_eq!(wilson(20, 20)[1], 1.0);
         assert_eq!(wilson(0, 0), [0.0, 1.0]);
     }

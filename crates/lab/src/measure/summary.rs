@@ -7,7 +7,7 @@ use crate::record::{Account, EpisodeRecord};
 
 /// What a cell came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Episodes played.
     pub episodes: u64,
     /// Share of episodes in which the ego crashed (racetrack: or left the road).
@@ -66,7 +66,7 @@ pub struct Summary {
 
 impl Summary {
     /// Sums some episodes up.
-    pub fn of(records: &[EpisodeRecord], seconds: f64) -> Summary {
+    pub(crate) fn of(records: &[EpisodeRecord], seconds: f64) -> Summary {
         let episodes = records.len() as u64;
         let count = |fact: fn(&EpisodeRecord) -> bool| {
             records.iter().filter(|record| fact(record)).count() as u64

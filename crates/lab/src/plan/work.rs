@@ -41,7 +41,7 @@ impl std::str::FromStr for Shard {
 /// # Errors
 ///
 /// A folder that cannot be written, or a policy that cannot be used.
-pub fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
+pub(crate) fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
     run_units_until(&|| false, units, out)
 }
 

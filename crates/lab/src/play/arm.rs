@@ -6,12 +6,12 @@
 
 use std::str::FromStr;
 
-use cpss_shield::{GainSpec, Mode, ShieldSpec};
+use cpss_shield::{Charge, GainSpec, Mode, ShieldSpec};
 
-mod settings;
+pub mod settings;
 
-pub use settings::{FallbackName, ShieldSettings};
-use settings::{default_floor, default_recalibration, one};
+use settings::DEFAULT_RECALIBRATION;
+pub use settings::ShieldSettings;
 
 /// A method of the comparison. Where a budget or threshold is not given, it is the settings' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Millionths {
 
 impl Arm {
     /// The arms that the policy proposes in, in the order of tables.
-    pub const POLICY_ARMS: [Arm; 7] = [
+    pub(crate) const POLICY_ARMS: [Arm; 7] = [
         Arm::Dqn,
         Arm::Cpss(None),
         Arm::Priced(None),
@@ -73,11 +73,8 @@ impl Arm {
             Arm::Cpss(budget) | Arm::Priced(budget) | Arm::Fixed(budget) => budget,
             _ => None,
         };
-        let settings = ShieldSettings {
-            budget: budget.map_or(settings.budget, Millionths::number),
-            ..*settings
-        };
-        let whole = settings.spec();
+        let budget = budget.map_or(settings.spec.budget, Millionths::number);
+        let whole = ShieldSpec { budget, ..settings.spec };
         // A budget so large that only the cap limits a decision: the ledger counts, and no more.
         let unlimited = f64::from(whole.horizon) * 1e3;
         let constant = |threshold: f64, budget| ShieldSpec {
@@ -105,24 +102,23 @@ impl Arm {
 
     /// A shield as this arm has it, from settings that agree with `spec` wherever the arm leaves a
     /// choice: what differs from `spec` is what the arm forces.
-    pub fn forced(self, spec: &ShieldSpec) -> ShieldSpec {
-        let (k_density, k_change, gain_floor) = match spec.gain {
-            GainSpec::Exponential { k_density, k_change, floor } => (k_density, k_change, floor),
-            _ => (one(), one(), default_floor()),
+    pub(crate) fn forced(self, spec: &ShieldSpec) -> ShieldSpec {
+        let gain = match spec.gain {
+            GainSpec::Exponential { .. } => spec.gain,
+            _ => GainSpec::EXPONENTIAL,
         };
+        let usual = ShieldSpec::new(spec.budget, spec.horizon);
         let settings = ShieldSettings {
-            budget: spec.budget,
-            pace: spec.pace,
-            price: if spec.price > 0.0 { spec.price } else { one() },
-            horizon: spec.horizon,
-            tau_cap: spec.tau_cap,
-            k_density,
-            k_change,
-            gain_floor,
-            smoothing: spec.smoothing,
-            fallback: spec.fallback.into(),
-            last_resort: spec.last_resort,
-            recalibration: default_recalibration(),
+            spec: ShieldSpec {
+                gain,
+                charge: Charge::Predicted,
+                epsilon: usual.epsilon,
+                mode: usual.mode,
+                price: usual.price,
+                ..*spec
+            },
+            price: if spec.price > 0.0 { spec.price } else { 1.0 },
+            recalibration: DEFAULT_RECALIBRATION,
         };
         // A threshold is the cap of its shield.
         let arm = match self {
@@ -133,12 +129,12 @@ impl Arm {
     }
 
     /// Whether its budget can ever limit a decision, so that a share of it means something.
-    pub fn binds_ledger(self) -> bool {
+    pub(crate) fn binds_ledger(self) -> bool {
         !matches!(self, Arm::Threshold(_) | Arm::ContextOnly)
     }
 
     /// Whether it promises that incidents are no more than its budget above what cannot be avoided.
-    pub fn promises(self) -> bool {
+    pub(crate) fn promises(self) -> bool {
         matches!(self, Arm::Cpss(_) | Arm::Priced(_) | Arm::Fixed(_) | Arm::BudgetOnly)
     }
 
@@ -153,7 +149,7 @@ impl Arm {
     }
 
     /// Whether it needs no policy: who proposes is part of the arm.
-    pub fn is_floor(self) -> bool {
+    pub(crate) fn is_floor(self) -> bool {
         matches!(self, Arm::Random | Arm::Constant(_))
     }
 }
@@ -251,9 +247,9 @@ mod tests {
         for id in TaskId::ALL {
             let settings = ShieldSettings::shipped(id).unwrap();
             let fixed = Arm::Fixed(None).shield(&settings);
-            assert_eq!(fixed.budget, settings.budget);
+            assert_eq!(fixed.budget, settings.spec.budget);
             let most = fixed.tau_cap * f64::from(fixed.horizon);
-            assert!((most - settings.budget).abs() < 1e-12, "{id:?}: {most}");
+            assert!((most - settings.spec.budget).abs() < 1e-12, "{id:?}: {most}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::record::pose::ghost_pose;
 use crate::record::what_if::WhatIf;
 
 /// How far ahead a branch is played \[s\].
-pub const LOOK_AHEAD: f64 = 10.0;
+pub(crate) const LOOK_AHEAD: f64 = 10.0;
 
 /// Plays branches; keeps their room.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ pub fn look_ahead(decision_time: f64) -> u64 {
 }
 
 /// How many decisions it takes to cover a time \[s\].
-pub fn decisions_within(time: f64, decision_time: f64) -> u64 {
+pub(crate) fn decisions_within(time: f64, decision_time: f64) -> u64 {
     // Less a crumb, so that a rounding error of the quotient does not make one more.
     (time / decision_time - 1e-9).ceil().max(1.0) as u64
 }

@@ -162,7 +162,7 @@ impl<'a> Player<'a> {
     }
 
     /// The same player, who does not ask what refused actions would have led to, which takes its time.
-    pub fn without_branches(self) -> Player<'a> {
+    pub(crate) fn without_branches(self) -> Player<'a> {
         Player { brancher: None, ..self }
     }
 
@@ -331,6 +331,6 @@ impl<'a> Player<'a> {
 }
 
 /// Proposals of the random arm, from a stream that belongs to nobody else.
-pub fn random_proposals(seed: u64) -> Generator {
+pub(crate) fn random_proposals(seed: u64) -> Generator {
     Generator::seeded(seed ^ 0xa2_1b9e_0000)
 }

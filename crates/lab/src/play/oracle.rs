@@ -20,7 +20,7 @@ const LEAST_FAILURE: f64 = 0.9;
 const MOST_STEPS: usize = 400;
 
 /// Writes the cost of each discrete action.
-pub fn branch_costs(world: &World, drift: &Drift, costs: &mut Vec<f64>, seen: &mut [f32]) {
+pub(crate) fn branch_costs(world: &World, drift: &Drift, costs: &mut Vec<f64>, seen: &mut [f32]) {
     let actions = world.task().controls.action_count().unwrap_or(0);
     let decisions = (LOOK_AHEAD / world.task().decision_time).round().clamp(1.0, 15.0) as usize;
     costs.clear();

@@ -101,7 +101,7 @@ impl Default for Intensity {
 }
 
 /// The built-in regimes' files, in order of intensity; then those of version 0.1, which were milder.
-pub const BUILTIN: [(&str, &str); 7] = [
+pub(crate) const BUILTIN: [(&str, &str); 7] = [
     ("stationary", include_str!("../../../../experiments/regimes/stationary.toml")),
     ("mild", include_str!("../../../../experiments/regimes/mild.toml")),
     ("average", include_str!("../../../../experiments/regimes/average.toml")),
@@ -112,7 +112,7 @@ pub const BUILTIN: [(&str, &str); 7] = [
 ];
 
 /// The regimes of the comparison.
-pub const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
+pub(crate) const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
 
 impl RegimeSpec {
     /// Reads a built-in regime by name, or a TOML file by path.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 /// # Errors
 ///
 /// Words for the person who typed something else.
-pub fn parse(text: &str) -> Result<u64, String> {
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a seed is a whole number from 0 on, below 2^64".to_owned())
 }
 
@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
 /// # Errors
 ///
 /// If there are not as many.
-pub fn from(first: u64, episodes: u64) -> Result<Vec<u64>> {
+pub(crate) fn from(first: u64, episodes: u64) -> Result<Vec<u64>> {
     check(first, episodes)?;
     Ok((0..episodes).map(|place| first + place).collect())
 }
@@ -30,7 +30,7 @@ pub fn from(first: u64, episodes: u64) -> Result<Vec<u64>> {
 /// # Errors
 ///
 /// If there are not.
-pub fn check(first: u64, episodes: u64) -> Result<()> {
+pub(crate) fn check(first: u64, episodes: u64) -> Result<()> {
     let last = first.checked_add(episodes.saturating_sub(1));
     last.map(|_| ()).with_context(|| {
         format!("{episodes} episodes from seed {first} on need seeds beyond 2^64 - 1")

@@ -12,7 +12,7 @@ use crate::record::EpisodeRecord;
 use crate::record::what_if::{Effects, WhatIf};
 
 /// Discount of the value difference that Theorem 3 bounds.
-pub const DISCOUNT: f64 = 0.95;
+pub(crate) const DISCOUNT: f64 = 0.95;
 
 /// The bookkeeping of one episode after the other.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl Tally {
 
 /// Whether a proposal was refused only because of what was spent before: with an unspent ledger it would
 /// have run.
-pub fn is_by_ledger(decision: &Decision, spec: &ShieldSpec) -> bool {
+pub(crate) fn is_by_ledger(decision: &Decision, spec: &ShieldSpec) -> bool {
     let left = u64::from(spec.horizon).saturating_sub(decision.step());
     let share = spec.pace * spec.budget / (left as f64 + spec.epsilon);
     let unspent = if left > 0 { share.min(spec.budget) } else { 0.0 };

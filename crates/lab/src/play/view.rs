@@ -22,7 +22,7 @@ const OBSERVATION: &str = "observation";
 
 /// A config that cannot be what a policy sees.
 #[derive(Debug, thiserror::Error)]
-pub enum ViewError {
+pub(crate) enum ViewError {
     /// Something else than an object.
     #[error(
         "the config or its observation is {0}, but has to be a JSON object, such as \
@@ -72,7 +72,7 @@ pub enum ViewError {
 /// # Errors
 ///
 /// Words for the person who typed something else than JSON.
-pub fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("the config is not valid JSON: {error}"))
 }
 
@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<Value, String> {
 ///
 /// A config that is about something else, that the task refuses or that the card contradicts; or a
 /// policy that cannot be read.
-pub fn config_for(
+pub(crate) fn config_for(
     policy: Option<&PolicySource>,
     id: TaskId,
     given: Option<&Value>,

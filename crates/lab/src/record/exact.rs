@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Exact {
 /// # Errors
 ///
 /// The serializer's.
-pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Exact(*number).serialize(serializer)
 }
 
@@ -57,7 +57,7 @@ pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
 /// # Errors
 ///
 /// What is no number.
-pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Exact::deserialize(deserializer).map(|exact| exact.0)
 }
 

@@ -21,7 +21,7 @@ fn pose(body: &Body) -> Pose {
 }
 
 /// Where the ego is, rounded as scenes are: x, y \[m\], heading \[rad\].
-pub fn ghost_pose(scene: &Scene) -> Option<[f64; 3]> {
+pub(crate) fn ghost_pose(scene: &Scene) -> Option<[f64; 3]> {
     let (x, y, heading, ..) = pose(&scene.ego.as_ref()?.body);
     Some([x, y, heading])
 }

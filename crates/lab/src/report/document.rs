@@ -29,7 +29,7 @@ pub const POLICIES: Markers =
     Markers { begin: "<!-- cpss policies: begin -->", end: "<!-- cpss policies: end -->" };
 
 /// Around what the shield costs.
-pub const BENCH: Markers =
+pub(crate) const BENCH: Markers =
     Markers { begin: "<!-- cpss bench: begin -->", end: "<!-- cpss bench: end -->" };
 
 impl Markers {
@@ -103,7 +103,7 @@ pub fn machine() -> String {
 }
 
 /// The date, in UTC.
-pub fn today() -> String {
+pub(crate) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     date_of(seconds / 86_400)
 }

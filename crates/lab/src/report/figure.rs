@@ -13,8 +13,8 @@ use crate::measure::estimate::Results;
 use crate::plan::Plan;
 use crate::report::selected::{Telling, Why};
 
-pub mod canvas;
-pub mod chart;
+pub(crate) mod canvas;
+pub(crate) mod chart;
 mod collisions;
 mod diagnostics;
 mod episode;
@@ -26,7 +26,7 @@ use canvas::Canvas;
 
 /// A figure that was drawn.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Its file's name, without the ending.
     pub name: String,
     /// The figure.
@@ -38,7 +38,7 @@ pub struct Drawn {
 /// # Errors
 ///
 /// A folder that cannot be written, or a trace that cannot be read.
-pub fn write_all(
+pub(crate) fn write_all(
     results: &Results<'_>,
     plan: &Plan,
     telling: &[Telling],

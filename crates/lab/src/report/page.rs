@@ -24,22 +24,22 @@ use crate::report::paper;
 use crate::report::selected::{Telling, Why};
 use crate::report::table::Table;
 
-pub mod film;
+pub(crate) mod film;
 mod headline;
-pub mod html;
+pub(crate) mod html;
 mod methods;
-pub mod shell;
+pub(crate) mod shell;
 mod tasks;
 
 use film::Reel;
 use html::escaped;
 
 /// The report's file name.
-pub const FILE: &str = "report.html";
+pub(crate) const FILE: &str = "report.html";
 
 /// Everything that a report is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Made<'a> {
+pub(crate) struct Made<'a> {
     /// The records.
     pub results: &'a Results<'a>,
     /// What was asked for.
@@ -54,7 +54,7 @@ pub struct Made<'a> {
 
 /// What the page's player shows.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Programme {
+pub(crate) struct Programme {
     /// Films and their roads.
     #[serde(flatten)]
     pub reel: Reel,
@@ -64,7 +64,7 @@ pub struct Programme {
 
 /// An episode that can be watched, with and without the shield.
 #[derive(Clone, Debug, Serialize)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// Its name in an address.
     pub id: String,
     /// Task id.
@@ -84,7 +84,7 @@ pub struct Choice {
 /// # Errors
 ///
 /// A folder that cannot be written, or a trace that cannot be read or does not audit.
-pub fn write(made: &Made<'_>, command: &str, out: &Path) -> Result<()> {
+pub(crate) fn write(made: &Made<'_>, command: &str, out: &Path) -> Result<()> {
     let programme = programme(made.telling)?;
     let head = headline::head(made);
     let page = shell::page(&head.title, &body(made, &head, &programme, command), &programme)?;

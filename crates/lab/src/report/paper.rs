@@ -6,19 +6,19 @@
 
 mod doubts;
 
-pub use doubts::{Doubt, doubts};
+pub(crate) use doubts::doubts;
 
 /// The tasks, as the paper names them.
-pub const TASKS: [&str; 4] = ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"];
+pub(crate) const TASKS: [&str; 4] = ["merge-v0", "highway-v0", "intersection-v0", "racetrack-v0"];
 
 /// The regimes, as the paper names them.
-pub const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
+pub(crate) const REGIMES: [&str; 4] = ["stationary", "mild", "average", "high"];
 
 /// One method's numbers: task by regime.
-pub type ByRegime = [[f64; 4]; 4];
+pub(crate) type ByRegime = [[f64; 4]; 4];
 
 /// Collision rate of the DQN (appendix, table of collision rates).
-pub const COLLISION_DQN: ByRegime = [
+pub(crate) const COLLISION_DQN: ByRegime = [
     [0.1000, 0.1231, 0.1992, 0.0254],
     [0.0500, 0.0930, 0.0990, 0.1000],
     [0.0800, 0.0418, 0.0438, 0.0144],
@@ -26,7 +26,7 @@ pub const COLLISION_DQN: ByRegime = [
 ];
 
 /// Collision rate of the paper's CPSS.
-pub const COLLISION_CPSS: ByRegime = [
+pub(crate) const COLLISION_CPSS: ByRegime = [
     [0.0005, 0.0084, 0.0191, 0.0198],
     [0.0020, 0.0013, 0.0075, 0.0095],
     [0.0015, 0.0019, 0.0197, 0.0061],
@@ -34,7 +34,7 @@ pub const COLLISION_CPSS: ByRegime = [
 ];
 
 /// Proximity risk of the DQN.
-pub const PROXIMITY_DQN: ByRegime = [
+pub(crate) const PROXIMITY_DQN: ByRegime = [
     [0.880, 0.900, 1.000, 1.000],
     [0.871, 0.963, 1.000, 1.000],
     [0.712, 0.8118, 1.000, 1.000],
@@ -42,7 +42,7 @@ pub const PROXIMITY_DQN: ByRegime = [
 ];
 
 /// Proximity risk of the paper's CPSS.
-pub const PROXIMITY_CPSS: ByRegime = [
+pub(crate) const PROXIMITY_CPSS: ByRegime = [
     [0.0165, 0.0184, 0.0191, 0.0198],
     [0.0358, 0.0131, 0.0246, 0.0295],
     [0.0146, 0.0139, 0.297, 0.0311],
@@ -50,7 +50,7 @@ pub const PROXIMITY_CPSS: ByRegime = [
 ];
 
 /// Minimum distance of the DQN.
-pub const DISTANCE_DQN: ByRegime = [
+pub(crate) const DISTANCE_DQN: ByRegime = [
     [11.08, 12.31, 19.92, 25.41],
     [12.00, 19.63, 13.73, 13.88],
     [7.12, 21.18, 28.38, 6.38],
@@ -58,7 +58,7 @@ pub const DISTANCE_DQN: ByRegime = [
 ];
 
 /// Minimum distance of the paper's CPSS.
-pub const DISTANCE_CPSS: ByRegime = [
+pub(crate) const DISTANCE_CPSS: ByRegime = [
     [10.50, 0.124, 19.10, 19.80],
     [11.80, 15.10, 12.46, 11.50],
     [8.15, 13.90, 26.30, 4.11],
@@ -66,35 +66,31 @@ pub const DISTANCE_CPSS: ByRegime = [
 ];
 
 /// Collision rate of the DQN in each task, mean over regimes, as the paper's summary has it.
-pub const SUMMARY_DQN: [f64; 4] = [0.1119, 0.0855, 0.0450, 0.0863];
+pub(crate) const SUMMARY_DQN: [f64; 4] = [0.1119, 0.0855, 0.0450, 0.0863];
 
 /// The same of CPSS.
-pub const SUMMARY_CPSS: [f64; 4] = [0.0120, 0.0051, 0.0073, 0.0032];
+pub(crate) const SUMMARY_CPSS: [f64; 4] = [0.0120, 0.0051, 0.0073, 0.0032];
 
 /// Collision rate of the DQN, mean over tasks and regimes, as the paper's abstract has it.
-pub const MEAN_DQN: f64 = 0.0822;
+pub(crate) const MEAN_DQN: f64 = 0.0822;
 
 /// The same of CPSS.
-pub const MEAN_CPSS: f64 = 0.0069;
+pub(crate) const MEAN_CPSS: f64 = 0.0069;
 
 /// The regime whose column the main text's minimum distances are, though it says "average".
-pub const MAIN_TEXT_DISTANCE_COLUMN: usize = 3;
-
-/// Proximity risk under "average" in the main text, by task: DQN, CPSS.
-pub const MAIN_PROXIMITY: [[f64; 2]; 4] =
-    [[1.000, 0.019], [1.000, 0.025], [1.000, 0.297], [1.000, 0.039]];
+pub(crate) const MAIN_TEXT_DISTANCE_COLUMN: usize = 3;
 
 /// Minimum distance under "average" in the main text, by task: DQN, CPSS.
-pub const MAIN_DISTANCE: [[f64; 2]; 4] =
+pub(crate) const MAIN_DISTANCE: [[f64; 2]; 4] =
     [[25.41, 19.80], [13.88, 11.50], [6.38, 4.11], [5.57, 4.53]];
 
 /// What stands behind the ± of the summary, "standard deviation across regimes": DQN, then CPSS.
-pub const SUMMARY_SPREAD: [[f64; 4]; 2] =
+pub(crate) const SUMMARY_SPREAD: [[f64; 4]; 2] =
     [[0.0616, 0.0205, 0.0232, 0.0672], [0.0086, 0.0036, 0.0075, 0.0010]];
 
 /// What stands behind the ± of the appendix: of collision rate, proximity risk and minimum distance,
 /// each for the DQN, then CPSS.
-pub const SPREADS: [[ByRegime; 2]; 3] = [
+pub(crate) const SPREADS: [[ByRegime; 2]; 3] = [
     [
         [
             [0.041, 0.046, 0.049, 0.083],
@@ -130,13 +126,13 @@ const SPREAD_CPSS: ByRegime = [
 ];
 
 /// Those of some tasks that the paper has too, or all of them if it has none: what may stand beside its means.
-pub fn shared<'a>(tasks: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn shared<'a>(tasks: &[&'a str]) -> Vec<&'a str> {
     let shared: Vec<&str> = tasks.iter().copied().filter(|task| TASKS.contains(task)).collect();
     if shared.is_empty() { tasks.to_vec() } else { shared }
 }
 
 /// Mean over the regimes of one task's numbers.
-pub fn mean_over_regimes(numbers: &ByRegime, task: usize) -> f64 {
+pub(crate) fn mean_over_regimes(numbers: &ByRegime, task: usize) -> f64 {
     numbers[task].iter().sum::<f64>() / 4.0
 }
 

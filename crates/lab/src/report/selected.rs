@@ -24,7 +24,7 @@ use crate::record::EpisodeRecord;
 /// Why an episode was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub(crate) enum Why {
     /// The policy alone fails, the shield does not.
     Saved,
     /// The shield fails.
@@ -39,7 +39,7 @@ pub enum Why {
 
 /// A chosen episode.
 #[derive(Clone, Debug, Serialize)]
-pub struct Telling {
+pub(crate) struct Telling {
     /// Task id.
     pub task: String,
     /// Why it was chosen.
@@ -56,7 +56,7 @@ pub struct Telling {
 
 /// A trace that was written.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// Arm.
     pub arm: String,
     /// File name.
@@ -73,7 +73,7 @@ pub struct Kept {
 /// # Errors
 ///
 /// A folder that cannot be written, or an episode that does not come out as its record says.
-pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Telling>> {
+pub(crate) fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Telling>> {
     let place = out.join("traces");
     folder(&place)?;
     let chosen: Vec<Chosen<'_>> =

@@ -71,13 +71,13 @@ impl Entry {
 
 impl Table {
     /// As Markdown, with its title and its note.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
         format!("## {}\n\n{}{note}", self.title, self.rows_markdown())
     }
 
     /// Its columns and rows as Markdown.
-    pub fn rows_markdown(&self) -> String {
+    pub(crate) fn rows_markdown(&self) -> String {
         let rule = "---|".repeat(self.columns.len());
         let mut text = format!("| {} |\n|{rule}\n", self.columns.join(" | "));
         for row in &self.rows {
@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// As LaTeX, for `booktabs`.
-    pub fn latex(&self) -> String {
+    pub(crate) fn latex(&self) -> String {
         let mut text = format!(
             "\\begin{{table}}[t]\n\\centering\n\\scriptsize\n\\caption{{{}. {}}}\n\\label{{tab:{}}}\n\
              \\begin{{tabular}}{{{}}}\n\\toprule\n",

@@ -29,7 +29,7 @@ const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % i
     are Wilson's for shares of episodes and bootstraps over training seeds and episodes for the rest.";
 
 /// How many of the tables sum the others up.
-pub const SUMMARY: usize = 1;
+pub(crate) const SUMMARY: usize = 1;
 
 /// Writes all tables and returns them; the first [`SUMMARY`] say most: collisions, and what avoiding
 /// them costs.
@@ -86,7 +86,7 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
 }
 
 /// The collision rate of each task, mean over regimes, ours beside the paper's.
-pub fn collision_summary(results: &Results<'_>) -> Table {
+pub(crate) fn collision_summary(results: &Results<'_>) -> Table {
     let collisions = metric("collision_rate");
     let all = |task, arm| results.estimate(Cell { task, regime: None, arm }, collisions);
     let percent = |found: Option<Estimate>| found.map_or(Entry::Empty, Entry::Percent);

@@ -18,7 +18,7 @@ const LOOKS: &str = "{bar:24} {percent:>3} %  {pos}/{len} {prefix}  {rate}  {msg
 
 /// Shows how much of some work is done.
 #[derive(Debug)]
-pub struct Meter {
+pub(crate) struct Meter {
     bar: ProgressBar,
     /// What is counted, in words.
     unit: &'static str,
@@ -31,7 +31,7 @@ pub struct Meter {
 
 impl Meter {
     /// A meter of `total` units, of which `done` are done already.
-    pub fn new(unit: &'static str, done: u64, total: u64) -> Meter {
+    pub(crate) fn new(unit: &'static str, done: u64, total: u64) -> Meter {
         let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
             // A bar that cannot be drawn is not missed.
             let _ = write!(out, "{}", Rate(state.per_sec()));
@@ -46,24 +46,24 @@ impl Meter {
     }
 
     /// Says what is being done now.
-    pub fn tell(&self, words: String) {
+    pub(crate) fn tell(&self, words: String) {
         self.bar.set_message(words);
     }
 
     /// One unit more is done.
-    pub fn advance(&self) {
+    pub(crate) fn advance(&self) {
         self.bar.inc(1);
         self.show();
     }
 
     /// So many units are done.
-    pub fn set(&self, done: u64) {
+    pub(crate) fn set(&self, done: u64) {
         self.bar.set_position(done);
         self.show();
     }
 
     /// Takes the bar away.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 

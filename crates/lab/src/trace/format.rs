@@ -3,17 +3,17 @@
 //! Start at [`Header`], then [`Step`] and [`End`]. The order of a line's fields is the order of its struct.
 //! [`VERSION`] grows whenever a reader of an older one could be misled.
 
-use cpss_shield::{Certificate, Decision, Settlement, Verdict};
+use cpss_shield::{Certificate, Decision, Settlement, ShieldSpec, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::rules::Rules;
+use super::shield::ShieldLine;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
 
 /// The version of the format.
-pub const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 4;
 
 /// The first line: which episode, under which rules, on which road.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -42,7 +42,8 @@ pub struct Header {
     /// The critic that says what each action risks.
     pub risk: RiskLine,
     /// The shield.
-    pub shield: Rules,
+    #[serde(with = "ShieldLine")]
+    pub shield: ShieldSpec,
     /// Length and width of a car \[m\].
     pub car: [f64; 2],
     /// The lanes, in the road's order.
@@ -147,7 +148,7 @@ pub struct End {
     pub certificate: CertificateLine,
 }
 
-/// A [`Certificate`]; budget, horizon, epsilon and mode are in the header's rules.
+/// A [`Certificate`]; budget, horizon, epsilon and mode are in the header's shield.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CertificateLine {
@@ -233,7 +234,7 @@ impl From<&Certificate> for CertificateLine {
 }
 
 /// A verdict in words: `admit`, `replace over-budget`, `infeasible over-cap`, ...
-pub fn verdict_words(verdict: Verdict) -> String {
+pub(crate) fn verdict_words(verdict: Verdict) -> String {
     use cpss_shield::Reason;
     let kind = match verdict {
         Verdict::Admit => return "admit".to_owned(),

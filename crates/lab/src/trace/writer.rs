@@ -13,7 +13,6 @@ use super::format::{
     CertificateLine, End, Header, LedgerLine, RiskLine, Step, Tau, VERSION, verdict_words,
 };
 use super::road::Road;
-use super::rules::Rules;
 use crate::play::arm::Arm;
 use crate::play::critic::hash;
 use crate::play::episode::{Judged, Observer, Outcome};
@@ -87,7 +86,7 @@ impl Observer for TraceWriter {
             actions,
             decision_time,
             risk: RiskLine::of(risk),
-            shield: Rules::from(shield.rules().spec()),
+            shield: *shield.rules().spec(),
             car,
             lanes,
             obstacles,

@@ -17,6 +17,7 @@ use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
 use cpss_risk::LearnedRisk;
 use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION, RegimeSurprise};
+use cpss_shield::ShieldSpec;
 use serde::Serialize;
 
 use super::measure::{Tried, play, try_out};
@@ -42,7 +43,7 @@ const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7
 
 /// What measured episodes come to, on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Account {
+pub(crate) struct Account {
     /// Episodes.
     pub episodes: u64,
     /// Share with an incident.
@@ -67,7 +68,7 @@ pub struct Account {
 
 impl Account {
     /// Sums episodes up.
-    pub fn of(all: &[EpisodeRecord]) -> Account {
+    pub(crate) fn of(all: &[EpisodeRecord]) -> Account {
         let n = all.len().max(1) as f64;
         let mean = |number: &dyn Fn(&EpisodeRecord) -> f64| all.iter().map(number).sum::<f64>() / n;
         let steps: u64 = all.iter().map(|episode| episode.steps).sum();
@@ -93,7 +94,7 @@ impl Account {
     }
 
     /// Whether risks were, with confidence, not underestimated.
-    pub fn is_conservative(&self) -> bool {
+    pub(crate) fn is_conservative(&self) -> bool {
         self.surprise_ci95[1] <= 0.0
     }
 }
@@ -141,7 +142,7 @@ impl std::fmt::Display for Account {
 
 /// Where a critic is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     /// The task.
     pub env: TaskId,
     /// The regimes, by turns.
@@ -157,14 +158,14 @@ pub struct Stage<'a> {
 /// # Errors
 ///
 /// A critic of another shape than the task's.
-pub fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
+pub(crate) fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
     let card = Card { learning, ..Card::new(&policy_task(env), look_ahead(env)) };
     Ok(LearnedRisk::new(critic, card)?)
 }
 
 /// What an earlier calibration on the same episodes has shown, so that it need not be found out again.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The resolution, before any shift.
     pub resolution: Option<f64>,
     /// Shifts below this are too small.
@@ -176,7 +177,7 @@ pub struct Known {
 /// # Errors
 ///
 /// A task without shipped policies.
-pub fn certify(
+pub(crate) fn certify(
     stage: &Stage<'_>,
     mut critic: Critic,
     learning: Learning,
@@ -284,7 +285,8 @@ impl Stage<'_> {
         let middle = seeds.start + (seeds.end - seeds.start) / 2;
         let mut all = Vec::new();
         for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
-            let settings = ShieldSettings { budget, ..usual };
+            let spec = ShieldSpec { budget, ..usual.spec };
+            let settings = ShieldSettings { spec, ..usual };
             all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
         }
         Ok(Accounts::of(&all, self.regimes.len()))
@@ -335,7 +337,7 @@ fn coarsest(found: &[(f64, Account)]) -> f64 {
 }
 
 /// Sorts what was tried by the risk foretold.
-pub fn reliability(tried: &[Tried]) -> Vec<Bin> {
+pub(crate) fn reliability(tried: &[Tried]) -> Vec<Bin> {
     let bins = BORDERS.windows(2).map(|border| {
         let within = |tried: &&Tried| {
             tried.risk >= border[0] && (tried.risk < border[1] || border[1] >= 1.0)

@@ -24,7 +24,7 @@ use crate::play::regime::{Drift, Regime};
 use crate::tasks::SHIPPED_SEEDS;
 
 /// Decisions of an episode after which nobody looks any further,
-pub const LONGEST: usize = 200;
+pub(crate) const LONGEST: usize = 200;
 /// and those of a try.
 const LONGEST_TRY: usize = 40;
 /// The most tries from one episode.
@@ -38,7 +38,7 @@ const BLOCK: u64 = 512;
 
 /// How an episode is driven.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Behaviour {
+pub(crate) struct Behaviour {
     /// Which policy proposes; `None` for random proposals throughout.
     pub policy: Option<usize>,
     /// The share of proposals that are random instead.
@@ -205,7 +205,7 @@ fn next(world: &World, taken: &Step, is_last: bool) -> Next {
 /// # Errors
 ///
 /// A task without shipped policies.
-pub fn collect(
+pub(crate) fn collect(
     regimes: &[Regime],
     critic: Option<&Critic>,
     round: u64,

@@ -31,7 +31,7 @@ const CHUNK: usize = 16;
 /// # Errors
 ///
 /// A task without shipped policies, or a shield whose numbers make no sense.
-pub fn play(
+pub(crate) fn play(
     regimes: &[Regime],
     risk: &Arc<LearnedRisk>,
     (arm, settings): (Arm, &ShieldSettings),
@@ -63,7 +63,7 @@ pub fn play(
 
 /// A risk that was foretold, and what came of it: 1, less for an incident beyond the look-ahead, or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tried {
+pub(crate) struct Tried {
     /// What the critic said.
     pub risk: f64,
     /// What happened.
@@ -76,7 +76,7 @@ pub struct Tried {
 /// # Errors
 ///
 /// A task without shipped policies.
-pub fn try_out(
+pub(crate) fn try_out(
     regimes: &[Regime],
     critic: &Critic,
     gamma: f64,

@@ -28,7 +28,7 @@ use crate::files::atomic::keep;
 use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
-pub const LEARNING_SEEDS: Range<u64> = 0..800_000;
+pub(crate) const LEARNING_SEEDS: Range<u64> = 0..800_000;
 pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
 
 /// In how many parts a round is learned: before each, every decision is looked at anew.
@@ -39,7 +39,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(60);
 
 /// All that a run depends on.
 #[derive(Clone, Debug, Serialize)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// Task id.
     pub env: String,
     /// The regimes to learn in, as they were asked for.
@@ -67,7 +67,7 @@ pub struct Recipe {
 /// # Errors
 ///
 /// An output that cannot be written, a checkpoint of another run, or learning that diverges.
-pub fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<LearnedRisk> {
+pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<LearnedRisk> {
     let files = RunFiles::beside(out)?;
     let mut run = Run::begin(recipe, stage, &files)?;
     let mut journal = Journal::open(&files, recipe.rounds * recipe.in_a_phase() * PHASES)?;

@@ -10,14 +10,14 @@ use cpss_learn::{End, Env, Outcome};
 
 /// One world to learn in.
 #[derive(Clone, Debug)]
-pub struct Driving {
+pub(crate) struct Driving {
     world: World,
     actions: usize,
 }
 
 impl Driving {
     /// Opens a world of a task whose actions are a list; `None` if they are not.
-    pub fn new(task: &Arc<Task>) -> Option<Driving> {
+    pub(crate) fn new(task: &Arc<Task>) -> Option<Driving> {
         let actions = task.controls.action_count()?;
         // The learner resets a world before it looks at it, so this seed is never played.
         Some(Driving { world: World::new(Arc::clone(task), 0), actions })
@@ -51,7 +51,7 @@ impl Env for Driving {
 }
 
 /// Whether the ego has crashed or left the road: what a policy is for avoiding.
-pub fn has_failed(world: &World) -> bool {
+pub(crate) fn has_failed(world: &World) -> bool {
     let ego = world.ego();
     ego.crashed || !ego.on_road(&world.task().network)
 }

@@ -26,7 +26,7 @@ const LOG_LINES: u64 = 200;
 
 /// The files of one run: `merge.safetensors` and those beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFiles {
+pub(crate) struct RunFiles {
     /// The policy, written when the run is complete.
     pub policy: PathBuf,
     /// The whole state of a run that was stopped, `merge.checkpoint`.
@@ -43,7 +43,7 @@ impl RunFiles {
     /// # Errors
     ///
     /// If the name does not end in `.safetensors`, or is a folder's.
-    pub fn beside(policy: &Path) -> Result<RunFiles> {
+    pub(crate) fn beside(policy: &Path) -> Result<RunFiles> {
         ensure!(
             policy.extension().is_some_and(|extension| extension == "safetensors"),
             "a policy is a .safetensors file, but --out is {}",
@@ -66,7 +66,7 @@ impl RunFiles {
     /// # Errors
     ///
     /// If the directory cannot be made, or a run under way has them.
-    pub fn claim(&self) -> Result<Lock> {
+    pub(crate) fn claim(&self) -> Result<Lock> {
         // The parent of the policy is the parent of this directory, so both exist afterwards.
         std::fs::create_dir_all(&self.events)
             .with_context(|| format!("cannot make the directory {}", self.events.display()))?;
@@ -75,7 +75,7 @@ impl RunFiles {
 }
 
 /// The logs and the progress bar of a run under way.
-pub struct Journal {
+pub(crate) struct Journal {
     meter: Meter,
     csv: CsvLog<LineWriter<File>>,
     events: EventWriter<File>,
@@ -90,7 +90,7 @@ impl Journal {
     /// # Errors
     ///
     /// If a file cannot be read or written.
-    pub fn open(files: &RunFiles, now: &Progress) -> Result<Journal> {
+    pub(crate) fn open(files: &RunFiles, now: &Progress) -> Result<Journal> {
         let csv = open_csv(&files.log, now.steps)
             .with_context(|| format!("cannot write the log {}", files.log.display()))?;
         // TensorBoard joins all the files of a directory; each part of a run has one of its own.
@@ -108,7 +108,7 @@ impl Journal {
     /// # Errors
     ///
     /// If a log cannot be written.
-    pub fn note(&mut self, progress: &Progress) -> io::Result<()> {
+    pub(crate) fn note(&mut self, progress: &Progress) -> io::Result<()> {
         self.meter.set(progress.steps);
         if progress.steps < self.next {
             return Ok(());
@@ -128,7 +128,7 @@ impl Journal {
     /// # Errors
     ///
     /// If a log cannot be written.
-    pub fn close(self) -> io::Result<()> {
+    pub(crate) fn close(self) -> io::Result<()> {
         self.meter.finish();
         self.csv.into_inner().flush()?;
         self.events.into_inner().flush()

@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use super::driving::has_failed;
 
 /// First seed of the episodes that scores are made on. No training run plays it or any later one.
-pub const SCORE_SEED: u64 = 1_500_000;
+pub(crate) const SCORE_SEED: u64 = 1_500_000;
 
 /// Someone who chooses among a list of actions.
 #[derive(Clone, Debug)]
-pub enum Driver {
+pub(crate) enum Driver {
     /// The policy's favourite.
     Greedy(Policy),
     /// Always the same action.
@@ -34,7 +34,7 @@ pub enum Driver {
 
 /// Averages over episodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub(crate) struct Score {
     /// Number of episodes; their seeds are consecutive.
     pub episodes: u64,
     /// First of those seeds.
@@ -51,16 +51,9 @@ pub struct Score {
     pub speed_mean: f64,
 }
 
-impl Score {
-    /// Share of episodes in which the ego crashed or left the road.
-    pub fn failed_rate(&self) -> f64 {
-        self.crashed_rate + self.offroad_rate
-    }
-}
-
 /// An episode in which the driver had no action, or the task did not take it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ScoreError {
+pub(crate) enum ScoreError {
     /// The policy had no action to propose.
     #[error("the episode of seed {seed}: {error}")]
     Act {
@@ -84,7 +77,7 @@ pub enum ScoreError {
 /// # Errors
 ///
 /// If the driver has no action for an observation, or the task does not take it.
-pub fn score(
+pub(crate) fn score(
     task: &Arc<Task>,
     driver: &Driver,
     first_seed: u64,
@@ -170,7 +163,7 @@ mod tests {
         const SLOWER: usize = 0;
         let task = policy_task(TaskId::IntersectionV0);
         let score = score(&task, &Driver::Constant(SLOWER), SCORE_SEED, 20).unwrap();
-        assert_eq!((score.return_mean, score.failed_rate()), (0.0, 0.0));
+        assert_eq!((score.return_mean, score.crashed_rate, score.offroad_rate), (0.0, 0.0, 0.0));
         assert_eq!(score.length_mean, 13.0);
     }
 

@@ -20,7 +20,7 @@ const MAX_WORLDS: usize = 1024;
 /// A training run's settings as a person writes them; not yet checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TrainSpec {
+pub(crate) struct TrainSpec {
     /// Worlds that feed the learner, from 1 to 1024. More are faster; the run is another one.
     pub worlds: usize,
     /// The learner's settings.
@@ -35,7 +35,7 @@ impl Default for TrainSpec {
 
 /// A training run's settings, checked. Built from a [`TrainSpec`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct TrainSettings {
+pub(crate) struct TrainSettings {
     /// Worlds that feed the learner.
     pub worlds: usize,
     /// The learner's settings.
@@ -48,7 +48,7 @@ impl TrainSettings {
     /// # Errors
     ///
     /// The first field whose value is outside its range.
-    pub fn new(spec: TrainSpec) -> Result<TrainSettings> {
+    pub(crate) fn new(spec: TrainSpec) -> Result<TrainSettings> {
         anyhow::ensure!(
             (1..=MAX_WORLDS).contains(&spec.worlds),
             "`worlds` is {}, outside 1 to {MAX_WORLDS}",
@@ -60,7 +60,7 @@ impl TrainSettings {
 
 /// Returns the settings with which a task's policies are trained, highway-env's own where it has none. The
 /// corrected and the fast versions of a task are trained as the task is.
-pub fn shipped_settings(id: TaskId) -> TrainSpec {
+pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
     let file = tasks::of(id).file("train.toml").unwrap_or_default();
     // The files are compiled in, and a test reads every one of them.
     toml::from_slice(file).expect("the shipped settings are valid")
@@ -72,7 +72,7 @@ pub fn shipped_settings(id: TaskId) -> TrainSpec {
 /// # Errors
 ///
 /// If it cannot be read, or a key is unknown or of the wrong kind.
-pub fn read_settings(path: &Path) -> Result<TrainSpec> {
+pub(crate) fn read_settings(path: &Path) -> Result<TrainSpec> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the settings {}", path.display()))?;
     toml::from_str(&text).with_context(|| format!("the settings {} are unusable", path.display()))

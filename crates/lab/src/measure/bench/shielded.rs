@@ -24,7 +24,7 @@ use crate::tasks::policy_config;
 
 /// What a task's episodes take.
 #[derive(Debug, Serialize)]
-pub struct ShieldedReport {
+pub(crate) struct ShieldedReport {
     /// Time of a whole decision.
     pub decision: Percentiles,
     /// Decisions per second under the shield, on one thread.
@@ -75,7 +75,7 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
 }
 
 /// The reports of some tasks as a table.
-pub fn markdown(reports: &BTreeMap<&'static str, ShieldedReport>) -> String {
+pub(crate) fn markdown(reports: &BTreeMap<&'static str, ShieldedReport>) -> String {
     let mut lines = vec![
         "| task | a whole decision, p50 | p99 | decisions/s without the shield | with it |"
             .to_owned(),

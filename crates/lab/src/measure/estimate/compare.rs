@@ -13,7 +13,7 @@ use crate::record::EpisodeRecord;
 impl Results<'_> {
     /// By how much an arm has fewer failures than another on the same episodes, as a share, of some
     /// tasks together, each counting the same; `None` where the other has none or nothing was played.
-    pub fn reduction(&self, tasks: &[&str], before: &str, after: &str) -> Option<Estimate> {
+    pub(crate) fn reduction(&self, tasks: &[&str], before: &str, after: &str) -> Option<Estimate> {
         let of = |arm: &str| -> Vec<Vec<Vec<&UnitRecord>>> {
             let units = |task: &&str| by_policy(&self.units(Cell { task, regime: None, arm }));
             tasks.iter().map(units).collect()
@@ -71,7 +71,7 @@ impl Results<'_> {
     }
 
     /// By how much the discounted return of an arm is above another's, on the same episodes.
-    pub fn value_difference(
+    pub(crate) fn value_difference(
         &self,
         task: &str,
         regime: &str,
@@ -113,7 +113,7 @@ impl Results<'_> {
     }
 
     /// The mean of a metric over tasks, each counting the same, with a bootstrapped interval.
-    pub fn mean_over_tasks(
+    pub(crate) fn mean_over_tasks(
         &self,
         tasks: &[&str],
         regime: Option<&str>,

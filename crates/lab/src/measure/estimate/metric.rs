@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 /// Everything that is measured, in the order of tables.
-pub const METRICS: [Metric; 20] = [
+pub(crate) const METRICS: [Metric; 20] = [
     Metric {
         name: "Collision rate",
         key: "collision_rate",
@@ -143,7 +143,7 @@ pub const METRICS: [Metric; 20] = [
 ];
 
 /// The metric of a key.
-pub fn metric(key: &str) -> &'static Metric {
+pub(crate) fn metric(key: &str) -> &'static Metric {
     METRICS.iter().find(|metric| metric.key == key).unwrap_or(&METRICS[0])
 }
 

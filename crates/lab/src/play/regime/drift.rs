@@ -57,11 +57,6 @@ impl Drift {
         }
     }
 
-    /// The intensity at the present.
-    pub fn intensity(&self) -> f64 {
-        self.applied
-    }
-
     fn temper(&self, intensity: f64) -> Temper {
         let Temper { headway, jam_distance, comfort_acceleration, .. } = self.base;
         Temper {

@@ -15,7 +15,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Draws the levels of an episode of about `duration` \[s\].
-    pub fn draw(spec: &RegimeSpec, duration: f64, random: &mut Generator) -> Timeline {
+    pub(crate) fn draw(spec: &RegimeSpec, duration: f64, random: &mut Generator) -> Timeline {
         let mut levels = vec![(0.0, random.uniform(0.0, spec.peak))];
         for change in 0..spec.changes {
             // One change in each equal part of the episode, so that none comes too late to matter.

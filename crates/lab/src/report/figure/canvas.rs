@@ -19,11 +19,11 @@ const FONT: &[u8] = include_bytes!("../../../assets/DejaVuSans-subset.ttf");
 const PIXELS: f32 = 2.0;
 
 /// A colour: red, green, blue.
-pub type Ink = [u8; 3];
+pub(crate) type Ink = [u8; 3];
 
 /// How a stroke is broken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dash {
+pub(crate) enum Dash {
     /// Not at all.
     Solid,
     /// Into dashes.
@@ -31,12 +31,12 @@ pub enum Dash {
     /// Into dots.
     Dotted,
     /// Into dashes and dots.
-    DashDot,
+    Mixed,
 }
 
 /// Which point of a text its place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
+pub(crate) enum Anchor {
     /// Its left end.
     Start,
     /// Its middle.
@@ -47,7 +47,7 @@ pub enum Anchor {
 
 /// A drawing.
 #[derive(Clone, Debug)]
-pub struct Canvas {
+pub(crate) struct Canvas {
     width: f64,
     height: f64,
     title: String,
@@ -63,12 +63,12 @@ enum Shape {
 
 impl Canvas {
     /// An empty one of this size \[pt\]; the title is read out by screen readers.
-    pub fn new(width: f64, height: f64, title: &str) -> Canvas {
+    pub(crate) fn new(width: f64, height: f64, title: &str) -> Canvas {
         Canvas { width, height, title: title.to_owned(), shapes: Vec::new() }
     }
 
     /// A line through some points.
-    pub fn stroke(&mut self, points: &[[f64; 2]], ink: Ink, width: f64, dash: Dash) {
+    pub(crate) fn stroke(&mut self, points: &[[f64; 2]], ink: Ink, width: f64, dash: Dash) {
         if points.len() > 1 {
             let points = points.to_vec();
             self.shapes.push(Shape::Stroke { points, closed: false, ink, width, dash });
@@ -76,30 +76,30 @@ impl Canvas {
     }
 
     /// The outline of a polygon.
-    pub fn outline(&mut self, points: &[[f64; 2]], ink: Ink, width: f64) {
+    pub(crate) fn outline(&mut self, points: &[[f64; 2]], ink: Ink, width: f64) {
         let (points, dash) = (points.to_vec(), Dash::Solid);
         self.shapes.push(Shape::Stroke { points, closed: true, ink, width, dash });
     }
 
     /// A filled polygon.
-    pub fn fill(&mut self, points: &[[f64; 2]], ink: Ink) {
+    pub(crate) fn fill(&mut self, points: &[[f64; 2]], ink: Ink) {
         self.shapes.push(Shape::Fill { points: points.to_vec(), ink });
     }
 
     /// A line of text on a base line that starts, is centred or ends at a place.
-    pub fn text(&mut self, at: [f64; 2], words: &str, size: f64, anchor: Anchor, ink: Ink) {
+    pub(crate) fn text(&mut self, at: [f64; 2], words: &str, size: f64, anchor: Anchor, ink: Ink) {
         let words = words.to_owned();
         self.shapes.push(Shape::Text { at, words, size, anchor, turned: false, ink });
     }
 
     /// The same, reading upwards.
-    pub fn text_upwards(&mut self, at: [f64; 2], words: &str, size: f64, ink: Ink) {
+    pub(crate) fn text_upwards(&mut self, at: [f64; 2], words: &str, size: f64, ink: Ink) {
         let (words, anchor) = (words.to_owned(), Anchor::Middle);
         self.shapes.push(Shape::Text { at, words, size, anchor, turned: true, ink });
     }
 
     /// As SVG.
-    pub fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let Canvas { width, height, title, shapes } = self;
         let title = escaped(title);
         // Writing to a string cannot fail, here and below.
@@ -154,7 +154,7 @@ impl Canvas {
     /// # Errors
     ///
     /// A canvas without area, or too large to hold.
-    pub fn png(&self) -> Result<Vec<u8>> {
+    pub(crate) fn png(&self) -> Result<Vec<u8>> {
         let pixels = |points: f64| (points * f64::from(PIXELS)).ceil() as u32;
         let mut pixmap = Pixmap::new(pixels(self.width), pixels(self.height))
             .ok_or_else(|| anyhow!("a figure of {} by {} points", self.width, self.height))?;
@@ -200,7 +200,7 @@ impl Canvas {
 }
 
 /// How wide a text is \[pt\].
-pub fn text_width(words: &str, size: f64) -> f64 {
+pub(crate) fn text_width(words: &str, size: f64) -> f64 {
     let Ok(face) = face() else { return 0.0 };
     let units: f64 = words.chars().map(|sign| f64::from(advance(&face, glyph(&face, sign)))).sum();
     units * size / f64::from(face.units_per_em())
@@ -297,7 +297,7 @@ fn pattern(dash: Dash, width: f64) -> Option<[f64; 4]> {
         Dash::Solid => return None,
         Dash::Dashed => [5.0, 3.0, 5.0, 3.0],
         Dash::Dotted => [1.2, 2.2, 1.2, 2.2],
-        Dash::DashDot => [6.0, 2.2, 1.2, 2.2],
+        Dash::Mixed => [6.0, 2.2, 1.2, 2.2],
     })
     .map(|parts| parts.map(|part| part * width))
 }

@@ -19,7 +19,7 @@ const GRID: Ink = [0xe3, 0xe3, 0xe3];
 
 /// A place on a canvas \[pt\].
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// Left edge of the plot area.
     pub left: f64,
     /// Upper edge.
@@ -32,7 +32,7 @@ pub struct Frame {
 
 /// How an axis is stretched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub(crate) enum Scale {
     /// Evenly.
     Linear,
     /// By the square root: small rates can be told apart, and zero has a place.
@@ -43,7 +43,7 @@ pub enum Scale {
 
 /// An axis.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub(crate) struct Axis {
     /// What is on it.
     pub label: String,
     /// How it is stretched.
@@ -56,7 +56,7 @@ pub struct Axis {
 
 /// A marker's shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
+pub(crate) enum Marker {
     /// None: a bare line.
     Bare,
     /// A circle.
@@ -73,7 +73,7 @@ pub enum Marker {
 
 /// How a series looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub(crate) struct Look {
     /// Colour.
     pub ink: Ink,
     /// Marker.
@@ -88,7 +88,7 @@ pub struct Look {
 
 /// One number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Where.
     pub x: f64,
     /// How much.
@@ -99,7 +99,7 @@ pub struct Point {
 
 /// Numbers that belong together.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub(crate) struct Series {
     /// What they are, for the legend.
     pub name: String,
     /// How they look.
@@ -110,7 +110,7 @@ pub struct Series {
 
 /// One plot.
 #[derive(Clone, Debug)]
-pub struct Panel {
+pub(crate) struct Panel {
     /// Its title.
     pub title: String,
     /// The axis below.
@@ -123,7 +123,7 @@ pub struct Panel {
 
 impl Axis {
     /// An axis of names, at 0, 1, 2, ...
-    pub fn of_names(label: &str, names: &[&str]) -> Axis {
+    pub(crate) fn of_names(label: &str, names: &[&str]) -> Axis {
         let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
         Axis {
             label: label.to_owned(),
@@ -134,13 +134,13 @@ impl Axis {
     }
 
     /// An axis of rates from 0, on a square-root scale, up to the largest.
-    pub fn of_rates(label: &str, largest: f64) -> Axis {
+    pub(crate) fn of_rates(label: &str, largest: f64) -> Axis {
         Axis::rooted(label, (largest * 1.06).clamp(0.01, 1.0))
     }
 
     /// An axis from 0 on a square-root scale. It offers more ticks than there is room for; a panel
     /// leaves out those that come too close to each other.
-    pub fn rooted(label: &str, top: f64) -> Axis {
+    pub(crate) fn rooted(label: &str, top: f64) -> Axis {
         let decade = top.log10().floor() as i32;
         let powers = (decade - 3..=decade).map(|power| 10_f64.powi(power));
         let values = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|times| times * power));
@@ -158,7 +158,7 @@ impl Axis {
     }
 
     /// An axis that holds all these values, with round ticks.
-    pub fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
+    pub(crate) fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
@@ -189,7 +189,7 @@ impl Axis {
 
 impl Panel {
     /// Draws the panel; labels and ticks go outside the frame.
-    pub fn draw(&self, canvas: &mut Canvas, frame: Frame) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas, frame: Frame) {
         let Frame { left, top, width, height } = frame;
         let (right, bottom) = (left + width, top + height);
         let across = |value: f64| left + width * self.x.place(value);
@@ -278,7 +278,12 @@ impl Look {
 }
 
 /// Draws what each look means, in rows from a place on, no wider than the canvas allows.
-pub fn legend(canvas: &mut Canvas, [left, top]: [f64; 2], right: f64, entries: &[(String, Look)]) {
+pub(crate) fn legend(
+    canvas: &mut Canvas,
+    [left, top]: [f64; 2],
+    right: f64,
+    entries: &[(String, Look)],
+) {
     let (mut x, mut y) = (left, top);
     for (name, look) in entries {
         let width = 34.0 + text_width(name, TEXT) + 16.0;

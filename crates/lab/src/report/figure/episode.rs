@@ -51,7 +51,7 @@ pub(super) fn account(told: &Telling) -> Result<Canvas> {
     };
     let ledger = vec![
         series("spent", line("cpss", Dash::Solid, 1.9), after(&|step| step.ledger.1.0)),
-        series("envelope", line("budget-only", Dash::DashDot, 1.4), after(&|step| step.ledger.4.0)),
+        series("envelope", line("budget-only", Dash::Mixed, 1.4), after(&|step| step.ledger.4.0)),
         series("excess", line("dqn", Dash::Dashed, 1.2), after(&|step| step.ledger.3.0)),
     ];
     let most = steps.iter().map(|step| step.density.0).fold(0.0, f64::max).max(1e-9);

@@ -20,7 +20,7 @@ pub(super) fn look(arm: &str) -> Look {
         "cpss" => (BLUE, Marker::Square, true, Dash::Solid, 1.9),
         "priced" => (PURPLE, Marker::Diamond, true, Dash::Solid, 1.5),
         "fixed" => (GREEN, Marker::Triangle, false, Dash::Dotted, 1.4),
-        "budget-only" => (PURPLE, Marker::Diamond, false, Dash::DashDot, 1.2),
+        "budget-only" => (PURPLE, Marker::Diamond, false, Dash::Mixed, 1.2),
         "context-only" => (TEAL, Marker::Diamond, true, Dash::Dashed, 1.2),
         _ => (GREY, Marker::Cross, false, Dash::Dotted, 1.2),
     };

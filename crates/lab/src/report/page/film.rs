@@ -11,6 +11,7 @@
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
+use cpss_shield::ShieldSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, Serializer};
@@ -21,11 +22,11 @@ use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
 use crate::trace::audit::audit;
-use crate::trace::{CertificateLine, End, Header, LaneLine, Rules, Step};
+use crate::trace::{CertificateLine, End, Header, LaneLine, ShieldLine, Step};
 
 /// Films, with the roads that they share.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Reel {
+pub(crate) struct Reel {
     /// Roads; a film names its own by place.
     pub roads: Vec<Road>,
     /// Films.
@@ -34,7 +35,7 @@ pub struct Reel {
 
 /// What does not move.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Road {
+pub(crate) struct Road {
     /// Length and width of a car \[m\].
     pub car: [f64; 2],
     /// The lanes.
@@ -45,7 +46,7 @@ pub struct Road {
 
 /// One episode, for watching.
 #[derive(Clone, Debug, Serialize)]
-pub struct Film {
+pub(crate) struct Film {
     /// The trace's file name.
     pub file: String,
     /// The hash that it ends in, if it audits.
@@ -72,8 +73,9 @@ pub struct Film {
     pub decision_time: f64,
     /// Over how many decisions a branch is played; none for a task that nobody knows.
     pub look_ahead: Option<u64>,
-    /// The shield's rules.
-    pub shield: Rules,
+    /// The shield.
+    #[serde(with = "ShieldLine")]
+    pub shield: ShieldSpec,
     /// The place of its road.
     pub road: usize,
     /// By step: the action proposed.
@@ -130,7 +132,7 @@ impl Reel {
     /// # Errors
     ///
     /// A trace without a readable first line: there is nothing to show.
-    pub fn add(&mut self, file: &str, text: &[u8]) -> Result<usize> {
+    pub(crate) fn add(&mut self, file: &str, text: &[u8]) -> Result<usize> {
         let audited = audit(text);
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines();
@@ -217,7 +219,7 @@ impl Film {
 
 /// A number by step. Where it seldom changes, only the changes are written: `{"at":[0,7],"is":[a,b]}`.
 #[derive(Clone, Debug)]
-pub struct Column<T>(Vec<T>);
+pub(crate) struct Column<T>(Vec<T>);
 
 impl<T: PartialEq + Serialize> Serialize for Column<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -237,7 +239,7 @@ impl<T: PartialEq + Serialize> Serialize for Column<T> {
 
 /// A double that reads back to the same bits, without the point of a whole number.
 #[derive(Clone, Copy, Debug)]
-pub struct Short(f64);
+pub(crate) struct Short(f64);
 
 impl PartialEq for Short {
     fn eq(&self, other: &Short) -> bool {

@@ -10,7 +10,7 @@ use crate::measure::estimate::Estimate;
 use crate::report::table::{Entry, Table};
 
 /// Text, for between tags and in quoted attributes.
-pub fn escaped(words: &str) -> String {
+pub(crate) fn escaped(words: &str) -> String {
     words
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -20,12 +20,12 @@ pub fn escaped(words: &str) -> String {
 }
 
 /// A table with its title as caption and its note below.
-pub fn table(table: &Table) -> String {
+pub(crate) fn table(table: &Table) -> String {
     table_named(table.name, table)
 }
 
 /// The same under a name that no other table of the page has.
-pub fn table_named(name: &str, table: &Table) -> String {
+pub(crate) fn table_named(name: &str, table: &Table) -> String {
     // Where columns are many, what is known about a number goes below it.
     let many = if table.columns.len() > 7 { " many" } else { "" };
     let mut html = format!(
@@ -58,7 +58,7 @@ pub fn table_named(name: &str, table: &Table) -> String {
 }
 
 /// One cell. What an entry shows is what Markdown shows, in parts.
-pub fn cell(entry: &Entry, column: &str, is_head: bool) -> String {
+pub(crate) fn cell(entry: &Entry, column: &str, is_head: bool) -> String {
     let label = escaped(column);
     let whose = if column.starts_with("paper") { " paper" } else { "" };
     match entry {

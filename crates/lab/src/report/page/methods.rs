@@ -6,11 +6,12 @@
 use std::fmt::Write as _;
 
 use cpss_highway::TaskId;
+use cpss_shield::{Fallback, GainSpec};
 
 use super::Made;
 use super::html::{self, escaped};
 use crate::plan::Plan;
-use crate::play::arm::{FallbackName, ShieldSettings};
+use crate::play::arm::ShieldSettings;
 use crate::report::document::{machine, today};
 use crate::report::table::{Entry, Table};
 
@@ -100,10 +101,17 @@ fn policies(plan: &Plan) -> String {
 fn shields(tasks: &[&str]) -> Table {
     let row = |task: &&str| {
         let id: TaskId = task.parse().ok()?;
-        let shield = ShieldSettings::shipped(id).ok()?;
+        let shield = ShieldSettings::shipped(id).ok()?.spec;
         let fallback = match shield.fallback {
-            FallbackName::MinRisk => "least risk",
-            FallbackName::BestAdmissible => "best admissible",
+            Fallback::MinRisk => "least risk",
+            Fallback::BestAdmissible => "best admissible",
+        };
+        let gain = match shield.gain {
+            GainSpec::Constant => "none".to_owned(),
+            GainSpec::Exponential { k_density, k_change, .. }
+            | GainSpec::Rational { k_density, k_change, .. } => {
+                format!("{k_density} and {k_change}")
+            }
         };
         Some(vec![
             Entry::words(task),
@@ -111,7 +119,7 @@ fn shields(tasks: &[&str]) -> Table {
             Entry::Words(shield.pace.to_string()),
             Entry::Words(shield.horizon.to_string()),
             Entry::Words(shield.tau_cap.to_string()),
-            Entry::Words(format!("{} and {}", shield.k_density, shield.k_change)),
+            Entry::Words(gain),
             Entry::words(fallback),
         ])
     };

@@ -24,7 +24,7 @@ const STYLES: [&str; 3] = [
 ];
 
 /// The player's markup, for the body of a page.
-pub const PLAYER: &str = include_str!("../../../../../viewer/player.html");
+pub(crate) const PLAYER: &str = include_str!("../../../../../viewer/player.html");
 
 macro_rules! modules {
     ($($name:literal),* $(,)?) => {
@@ -56,7 +56,7 @@ const MODULES: [(&str, &str); 15] = modules![
 /// # Errors
 ///
 /// Data that cannot be written as JSON.
-pub fn page(title: &str, body: &str, data: &impl Serialize) -> Result<String> {
+pub(crate) fn page(title: &str, body: &str, data: &impl Serialize) -> Result<String> {
     let data = serde_json::to_string(data).context("the page's data")?.replace('<', "\\u003c");
     let mut page = String::with_capacity(data.len() + body.len() + (1 << 17));
     let mut rest = TEMPLATE;

@@ -16,7 +16,7 @@ use crate::measure::statistics::{mean, standard_deviation};
 
 /// Something in the paper's tables that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubt {
+pub(crate) struct Doubt {
     /// What.
     pub claim: String,
     /// Where, with the numbers.
@@ -30,7 +30,7 @@ impl fmt::Display for Doubt {
 }
 
 /// Everything that was found.
-pub fn doubts() -> Vec<Doubt> {
+pub(crate) fn doubts() -> Vec<Doubt> {
     [
         main_text_distances(),
         moved_points(),

@@ -16,7 +16,7 @@ pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
     let critic = RiskSource::default().load(cell.task.parse().ok()?).ok()?;
     critic.card().is_conservative().then_some(())?;
-    let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.budget);
+    let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
     let budget = arm.given().or_else(usual)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
     Some(mean("start")? + mean("arriving")? + budget)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId};
+use cpss_shield::Mode;
 
 use super::finding::{Problem, same};
 use crate::play::arm::{Arm, ShieldSettings};
@@ -17,7 +18,6 @@ use crate::record::exact::Exact;
 use crate::tasks::policy_task;
 use crate::trace::format::Header;
 use crate::trace::road::Road;
-use crate::trace::rules::Rules;
 
 /// Which episode a trace says it is of.
 #[derive(Debug)]
@@ -47,12 +47,12 @@ impl Episode {
         same("policy: is there", header.policy != "none", !arm.is_floor())?;
         let task = policy_task(id);
         check_road(header, &task)?;
-        let rules = check_rules(header, arm)?;
+        check_shield(header, arm)?;
         let shipped = ShieldSettings::shipped(id).map(|settings| arm.shield(&settings));
         Ok(Episode {
             task,
             arm,
-            has_shipped_shield: shipped.is_ok_and(|spec| Rules::from(&spec) == rules),
+            has_shipped_shield: shipped.is_ok_and(|spec| spec == header.shield),
             random: random_proposals(header.seed),
         })
     }
@@ -74,18 +74,21 @@ fn check_road(header: &Header, task: &Task) -> Result<(), Problem> {
     same("decision_time", Exact(header.decision_time), Exact(decision_time))
 }
 
-/// What the arm forces on the rules, whatever a person chose.
-fn check_rules(header: &Header, arm: Arm) -> Result<Rules, Problem> {
-    let rules = header.shield;
-    let forced = Rules::from(&arm.forced(&rules.spec()));
-    same("shield: shadow", rules.shadow, forced.shadow)?;
-    same("shield: budget", Exact(rules.budget), Exact(forced.budget))?;
-    same("shield: epsilon", Exact(rules.epsilon), Exact(forced.epsilon))?;
-    same("shield: cap", Exact(rules.tau_cap), Exact(forced.tau_cap))?;
-    same("shield: pace", Exact(rules.pace), Exact(forced.pace))?;
-    same("shield: price", Exact(rules.price), Exact(forced.price))?;
-    same("shield: charge", rules.charge == forced.charge, true)?;
-    let [gain, forced_gain] = [rules.gain, forced.gain].map(|gain| format!("{gain:?}"));
-    same("shield: gain", gain, forced_gain)?;
-    Ok(rules)
+/// What the arm forces on the shield, whatever a person chose.
+fn check_shield(header: &Header, arm: Arm) -> Result<(), Problem> {
+    let shield = &header.shield;
+    let forced = arm.forced(shield);
+    same("shield: shadow", shield.mode == Mode::Shadow, forced.mode == Mode::Shadow)?;
+    for (field, found, derived) in [
+        ("shield: budget", shield.budget, forced.budget),
+        ("shield: epsilon", shield.epsilon, forced.epsilon),
+        ("shield: cap", shield.tau_cap, forced.tau_cap),
+        ("shield: pace", shield.pace, forced.pace),
+        ("shield: price", shield.price, forced.price),
+    ] {
+        same(field, Exact(found), Exact(derived))?;
+    }
+    same("shield: charge", shield.charge == forced.charge, true)?;
+    let [gain, forced_gain] = [shield.gain, forced.gain].map(|gain| format!("{gain:?}"));
+    same("shield: gain", gain, forced_gain)
 }

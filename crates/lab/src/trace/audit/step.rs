@@ -38,9 +38,9 @@ impl Steps {
     ///
     /// # Errors
     ///
-    /// Rules that the shield refuses.
+    /// A shield whose numbers make no sense.
     pub(super) fn new(header: &Header, episode: Episode) -> Result<Steps, Problem> {
-        let shield = Shield::new(header.shield.spec()).map_err(|error| refused(&error))?;
+        let shield = Shield::new(header.shield).map_err(|error| refused(&error))?;
         let look_ahead = look_ahead(episode.task.decision_time);
         let tau_cap = header.shield.tau_cap;
         let spec = RiskSpec {
