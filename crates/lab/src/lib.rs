@@ -6,14 +6,14 @@
 //! |---|---|
 //! | [`commands`] | what can be asked of `cpss`, and how is it answered at a terminal? Start here |
 //! | [`report`] | what is made of an experiment's records, for people to read? |
-//! | [`learn`] | how are policies and critics made? |
+//! | `learn` | how are policies and critics made? |
 //! | [`plan`] | which work does an experiment consist of, and how is it run, resumed and shared out? |
 //! | [`measure`] | how are methods measured, and how sure are the numbers? |
 //! | [`trace`] | what is kept of an episode, so that anyone can judge it again? |
 //! | [`play`] | what happens in an episode, and what does it depend on? |
 //! | [`record`] | what is kept of an episode as numbers? |
 //! | [`tasks`] | what differs between tasks? |
-//! | [`files`], [`terminal`] | how is nothing lost on the disk; how does the command speak? |
+//! | [`files`], `terminal` | how is nothing lost on the disk; how does the command speak? |
 
 #![warn(clippy::print_stdout, clippy::print_stderr, reason = "they panic; see `terminal`")]
 

@@ -3,11 +3,11 @@
 //! | file | question |
 //! |---|---|
 //! | [`contest`] | how are the episodes of one method on one task under one regime played? |
-//! | [`summary`] | what do they come to? |
+//! | `summary` | what do they come to? |
 //! | [`mod@unit`] | what is one piece of an experiment's work, and its record? |
 //! | [`estimate`] | what do the records of a cell come to, and how sure is that? |
-//! | [`statistics`] | how sure is a number? |
-//! | [`mod@bench`] | how fast is it here? |
+//! | `statistics` | how sure is a number? |
+//! | `bench` | how fast is it here? |
 
 pub(crate) mod bench;
 pub mod contest;

@@ -3,14 +3,14 @@
 //! | file | question |
 //! |---|---|
 //! | [`episode`] | what happens in one shielded episode? The main flow of the whole project |
-//! | [`tally`] | what is added to its record with each decision? |
+//! | `tally` | what is added to its record with each decision? |
 //! | [`branch`] | what would a replaced action have led to? |
 //! | [`arm`] | which methods are compared, and with which shield? |
-//! | [`policy`], [`view`] | which policy drives; what does it see, when it was not made here? |
+//! | [`policy`], `view` | which policy drives; what does it see, when it was not made here? |
 //! | [`critic`] | which critic says what each action risks? |
 //! | [`regime`] | how does the traffic drift during an episode? |
-//! | [`oracle`] | what would each action really lead to? (privileged) |
-//! | [`seed`] | which seeds may be asked for? |
+//! | `oracle` | what would each action really lead to? (privileged) |
+//! | `seed` | which seeds may be asked for? |
 
 pub mod arm;
 pub mod branch;

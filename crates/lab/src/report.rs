@@ -3,10 +3,10 @@
 //! | file | question |
 //! |---|---|
 //! | [`table`], [`tables`] | what is a table; which tables are there? |
-//! | [`figure`] | which figures are there? |
-//! | [`paper`] | what does the paper say, to compare with? |
-//! | [`selected`] | which episodes are worth watching? |
-//! | [`page`] | what does the report say, and how is an episode replayed in it? |
+//! | `figure` | which figures are there? |
+//! | `paper` | what does the paper say, to compare with? |
+//! | `selected` | which episodes are worth watching? |
+//! | `page` | what does the report say, and how is an episode replayed in it? |
 //! | [`document`] | how does a result get into a document? |
 
 pub mod document;

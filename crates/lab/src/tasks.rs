@@ -5,7 +5,7 @@
 //! | file | what it says |
 //! |---|---|
 //! | `task.toml` | what policies see, how long an episode lasts, the shield's horizon and last resort, what drift adds: [`TaskSpec`] |
-//! | `train.toml` | how its policies are trained: [`TrainSpec`](crate::learn::train::settings::TrainSpec) |
+//! | `train.toml` | how its policies are trained: `TrainSpec` |
 //! | `0.safetensors` to `4.safetensors` | the shipped policies, by training seed |
 //! | `risk.safetensors`, `risk-stationary.safetensors` | the shipped critics |
 //! | `parity.json` | how the task is compared with highway-env; only `crates/highway/scripts/parity.py` reads it |

@@ -4,6 +4,8 @@
 //! module to another. A module is a room's own file (`trace.rs`) or what stands right below it (`trace/audit.rs` with
 //! all of `trace/audit/`); within a module files may know each other. Tests may use anything.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

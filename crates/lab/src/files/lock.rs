@@ -1,7 +1,7 @@
 //! Who works in this folder, or on this file?
 //!
 //! A [`Lock`] keeps two commands from writing the same files at once: those of a folder ([`Lock::take`]), or one that
-//! takes long to make, with what stands beside it ([`Lock::take_file`]). The operating system holds it on the
+//! takes long to make, with what stands beside it (`Lock::take_file`). The operating system holds it on the
 //! file `.lock` and lets go of it when the process ends, however it ends: a killed one blocks nobody.
 //! Its holder's name stands in the file, for whoever comes second.
 //!

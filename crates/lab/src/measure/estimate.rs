@@ -1,8 +1,8 @@
 //! What do the records of a cell come to, and how sure is that?
 //!
-//! A [`Results`] holds the records; [`Results::estimate`] gives one [`Metric`] of one cell as an
+//! A [`Results`] holds the records; [`Results::estimate`] gives one `Metric` of one cell as an
 //! [`Estimate`]: the value over all episodes, its 95 % interval, and how much training seeds differ.
-//! [`Results::reduction`] compares two arms on the same episodes (`compare`).
+//! `Results::reduction` compares two arms on the same episodes (`compare`).
 //!
 //! Rates of episodes have Wilson's interval. Everything else is bootstrapped at two levels, first
 //! training seeds, then episodes within them: the training seed is the unit of replication, and an

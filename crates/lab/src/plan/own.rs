@@ -22,7 +22,7 @@ use crate::measure::unit::OwnPolicy;
 pub struct OwnPolicies {
     /// Their files, `.safetensors` or `.onnx`.
     pub files: Vec<String>,
-    /// What they see, by highway-env's keys; see [`view`](crate::play::view).
+    /// What they see, by highway-env's keys; see `view`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
 }

@@ -50,7 +50,7 @@ pub(crate) fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
 ///
 /// # Errors
 ///
-/// As [`run_units`], or if it was stopped.
+/// As `run_units`, or if it was stopped.
 pub fn run_units_until(
     is_stopped: &(dyn Fn() -> bool + Sync),
     units: &[Unit],

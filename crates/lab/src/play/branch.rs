@@ -1,7 +1,7 @@
 //! How is it found out what the policy's own action would have led to?
 //!
 //! At an intervention the world and its drift are copied, the copy runs the action that was refused, and
-//! the policy goes on in it without a shield, for [`LOOK_AHEAD`]. Start at
+//! the policy goes on in it without a shield, for `LOOK_AHEAD`. Start at
 //! [`Brancher::play`].
 //!
 //! **Invariants:** the real episode does not notice: what is copied stays as it was, and random numbers are

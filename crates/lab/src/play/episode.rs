@@ -2,7 +2,7 @@
 //!
 //! The main flow of the whole project, once around per decision: observe, propose, judge, step,
 //! settle, record. Start at [`Player::play_with`]. An [`Observer`] may follow, to write a trace; what becomes of the
-//! record is in [`tally`](super::tally).
+//! record is in `tally`.
 
 use std::sync::Arc;
 

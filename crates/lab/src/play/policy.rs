@@ -2,7 +2,7 @@
 //!
 //! A policy is named by a [`PolicySource`]: `builtin:K` for the one shipped with training seed K, or
 //! a file, `.safetensors` or `.onnx`. [`PolicySource::load`] reads it and checks that it fits the
-//! task. What it sees is the task's [`policy_config`](tasks::policy_config), or what [`view`](super::view) says.
+//! task. What it sees is the task's [`policy_config`](tasks::policy_config), or what `view` says.
 //!
 //! **Invariants:** a policy of the wrong shape is refused before the first step.
 

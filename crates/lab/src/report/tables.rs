@@ -31,7 +31,7 @@ const INTERVALS: &str = "Value ± standard deviation over training seeds [95 % i
 /// How many of the tables sum the others up.
 pub(crate) const SUMMARY: usize = 1;
 
-/// Writes all tables and returns them; the first [`SUMMARY`] say most: collisions, and what avoiding
+/// Writes all tables and returns them; the first `SUMMARY` say most: collisions, and what avoiding
 /// them costs.
 ///
 /// # Errors
