@@ -116,10 +116,6 @@ impl Plan {
     }
 
     /// Reads a plan from a file, and what its own policies see from somewhere else.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::load`], or if there are no such policies.
     pub(crate) fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("cannot read the plan {}", path.display()))?;

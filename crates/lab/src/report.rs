@@ -27,7 +27,7 @@ use crate::plan::Plan;
 use page::Made;
 use table::Table;
 
-/// Everything that is made of records: tables, traces of telling episodes, figures, the report. The
+/// Everything that is made of records: tables, traces of selected episodes, figures, the report. The
 /// same records give the same bytes, but for the day, the machine and the command in the report. Returns
 /// the tables that sum it up.
 ///
@@ -44,10 +44,10 @@ pub fn write_results(
     let results = Results::new(records);
     results.prepare();
     let mut tables = tables::write_all(&results, out)?;
-    let telling = selected::write_all(&results, out)?;
-    let figures = figure::write_all(&results, plan, &telling, out)?;
+    let selected = selected::write_all(&results, out)?;
+    let figures = figure::write_all(&results, plan, &selected, out)?;
     let made =
-        Made { results: &results, plan, tables: &tables, figures: &figures, telling: &telling };
+        Made { results: &results, plan, tables: &tables, figures: &figures, selected: &selected };
     page::write(&made, command, out)?;
     tables.truncate(tables::SUMMARY);
     Ok(tables)

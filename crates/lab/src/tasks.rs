@@ -196,10 +196,6 @@ impl TaskEntry {
 static POLICIES: OnceLock<(TaskId, Vec<Vec<u8>>)> = OnceLock::new();
 
 /// Takes a task's policies from a folder, for as long as this process runs: they need not be shipped yet.
-///
-/// # Errors
-///
-/// A file that cannot be read.
 pub(crate) fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
     let read = |seed| {
         let file = folder.join(format!("{seed}.safetensors"));

@@ -57,10 +57,6 @@ fn unless_left<T>(written: io::Result<T>, all: T) -> io::Result<T> {
 }
 
 /// What `say!` does.
-///
-/// # Errors
-///
-/// A full disk, or whatever else keeps results from being written.
 pub(crate) fn result(words: fmt::Arguments<'_>) -> Result<()> {
     let mut out = Stdout::lock();
     writeln!(out, "{words}")

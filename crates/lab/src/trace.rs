@@ -28,7 +28,7 @@ mod road;
 mod shield;
 mod writer;
 
+pub(crate) use format::read_line;
 pub use format::{CertificateLine, End, Header, LaneLine, LedgerLine, RiskLine, Step, Tau};
 pub use road::Road;
-pub(crate) use shield::ShieldLine;
 pub use writer::{Cell, TraceWriter};

@@ -40,10 +40,6 @@ pub(super) struct Options {
 }
 
 /// Runs `cpss audit`.
-///
-/// # Errors
-///
-/// If a trace cannot be read, or if anything in one is not as derived.
 pub(super) fn run(options: &Options) -> Result<()> {
     let kept = Kept::load(options)?;
     let (mut unsound, mut unread) = (0, 0);

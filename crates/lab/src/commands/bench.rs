@@ -7,7 +7,7 @@ use clap::Args;
 use cpss_highway::TaskId;
 
 use crate::measure::bench::{measure, shielded};
-use crate::report::document::{BENCH, machine, today};
+use crate::report::document::{BENCH, made_by};
 use crate::terminal::say;
 
 /// Options of `cpss bench`.
@@ -35,10 +35,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Runs `cpss bench`.
-///
-/// # Errors
-///
-/// If threads cannot be started, or the document cannot be written.
 pub(super) fn run(options: &Options) -> Result<()> {
     if let Some(document) = &options.write {
         BENCH.check(document)?;
@@ -46,8 +42,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let report = measure(&options.env, options.seconds)?;
     if let Some(document) = &options.write {
         let command = format!("cpss bench --seconds {}", options.seconds);
-        let made = format!("Made by `{command}` on {}, {}.", today(), machine());
-        BENCH.put(document, &format!("{}\n{made}", shielded::markdown(&report.shielded)))?;
+        let table = shielded::markdown(&report.shielded);
+        BENCH.put(document, &format!("{table}\n{}.", made_by(&command)))?;
     }
     if options.json {
         say!("{}", serde_json::to_string_pretty(&report)?)?;

@@ -88,10 +88,6 @@ pub(super) struct Options {
 }
 
 /// Runs `cpss evaluate`.
-///
-/// # Errors
-///
-/// A regime, policy or shield that cannot be used.
 pub(super) fn run(options: &Options) -> Result<()> {
     let spec = RegimeSpec::load(&options.regime)?;
     let policy = (!options.method.is_floor()).then_some(&options.policy);

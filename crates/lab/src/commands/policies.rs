@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::learn::train::score::{Driver, SCORE_SEED, Score, score};
 use crate::play::policy::shipped;
-use crate::report::document::{POLICIES, machine, today};
+use crate::report::document::{POLICIES, made_by};
 use crate::tasks::{self, SHIPPED_SEEDS, policy_task};
 use crate::terminal::{note, say};
 
@@ -60,10 +60,6 @@ struct Row {
 }
 
 /// Runs `cpss policies`.
-///
-/// # Errors
-///
-/// If a task has no shipped policies, or the document has no place for the tables.
 pub(super) fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.write {
         POLICIES.check(path)?;
@@ -159,10 +155,6 @@ fn provenance(options: &Options) -> String {
     for id in &options.env {
         command += &format!(" --env {}", id.name());
     }
-    format!(
-        "Made by `{command} --write docs/policies.md` on {}, {}; episodes of the seeds from \
-         {SCORE_SEED} on.\n",
-        today(),
-        machine()
-    )
+    let made = made_by(&format!("{command} --write docs/policies.md"));
+    format!("{made}; episodes of the seeds from {SCORE_SEED} on.\n")
 }

@@ -36,10 +36,6 @@ pub(super) struct Options {
 }
 
 /// Runs `cpss prepare`.
-///
-/// # Errors
-///
-/// A folder that is not there, or a step that fails or is stopped.
 pub(super) fn run(options: &Options) -> Result<()> {
     let name = options.env.name();
     let folder = options.out.clone().unwrap_or_else(|| Path::new("tasks").join(name));

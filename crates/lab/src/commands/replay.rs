@@ -1,4 +1,4 @@
-//! What happened in a trace, for somebody who wants to see it?
+//! What happened in a trace, for somebody who wants to see it? (`cpss replay`)
 //!
 //! `cpss replay` audits a trace, writes the page that replays it and opens the page in the browser. A
 //! trace that does not audit is shown as far as it can be read, under a banner that says what is wrong, and
@@ -15,10 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::files::atomic::keep;
-use crate::report::page::film::{Film, Reel};
-use crate::report::page::html::escaped;
-use crate::report::page::{Choice, Programme, address, shell};
+use crate::files::atomic::write_atomically;
+use crate::report::page::single::{Single, single};
 use crate::terminal::{note, say};
 
 /// Options of `cpss replay`.
@@ -40,79 +38,31 @@ pub(super) struct Options {
 }
 
 /// Runs `cpss replay`.
-///
-/// # Errors
-///
-/// A trace that cannot be read at all, a page that cannot be written, or, when all is shown, a trace
-/// that does not audit.
 pub(super) fn run(options: &Options) -> Result<()> {
     let trace = &options.trace;
     let bytes = std::fs::read(trace)
         .with_context(|| format!("cannot read the trace {}", trace.display()))?;
     let file = trace.file_name().unwrap_or_default().to_string_lossy();
-    let programme =
-        programme(&file, &bytes).with_context(|| format!("cannot replay {}", trace.display()))?;
-    let film = &programme.reel.films[0];
-    match &film.unsound {
+    let Single { page, unsound } =
+        single(&file, &bytes).with_context(|| format!("cannot replay {}", trace.display()))?;
+    match &unsound {
         Some(problem) => note!("{file}: {problem}\nthe page says so in red"),
         None => note!("{file}: audited, every threshold and verdict comes out as written"),
     }
-    let page = shell::page(&title(film), &body(film), &programme)?;
     let out = options.out.clone().unwrap_or_else(|| trace.with_extension("html"));
     ensure!(
         !is_same(&out, trace),
         "the page would take the place of the trace: give another --out"
     );
-    keep(&out, page.as_bytes())?;
+    write_atomically(&out, page.as_bytes())?;
     say!("{}", out.display())?;
     if !options.no_open
         && let Err(problem) = open(&out)
     {
         note!("no browser was opened ({problem}); open the page above yourself");
     }
-    ensure!(film.unsound.is_none(), "the trace does not audit");
+    ensure!(unsound.is_none(), "the trace does not audit");
     Ok(())
-}
-
-fn programme(file: &str, bytes: &[u8]) -> Result<Programme> {
-    let mut reel = Reel::default();
-    let place = reel.add(file, bytes)?;
-    let film = &reel.films[place];
-    let choice = Choice {
-        id: address(&[&film.task, &film.regime, &film.policy, &film.seed.to_string()]),
-        task: film.task.clone(),
-        regime: film.regime.clone(),
-        name: format!("seed {}", film.seed),
-        why: Vec::new(),
-        films: vec![(film.arm.clone(), place)],
-    };
-    Ok(Programme { reel, choices: vec![choice] })
-}
-
-fn title(film: &Film) -> String {
-    format!("{}, {}, {} drift, seed {}", film.task, film.arm, film.regime, film.seed)
-}
-
-fn body(film: &Film) -> String {
-    let audit = match (&film.unsound, &film.chain_end) {
-        (Some(problem), _) => format!(
-            "<p class=\"banner\" role=\"alert\">This trace does not audit: {}. What is shown may be false.</p>",
-            escaped(problem)
-        ),
-        (None, end) => format!(
-            "<p class=\"note\">Audited when this page was made: every threshold, verdict, charge and the \
-             certificate come out of the trace again, to the last bit. It ends in the hash <code>{}</code>.</p>",
-            escaped(end.as_deref().unwrap_or_default())
-        ),
-    };
-    format!(
-        "<main>\n<h1 class=\"single\">{}</h1>\n<p>Policy {}, written by {}, from <code>{}</code>.</p>\n{audit}\n{}</main>\n",
-        escaped(&title(film)),
-        escaped(&film.policy),
-        escaped(&film.program),
-        escaped(&film.file),
-        shell::PLAYER
-    )
 }
 
 /// Whether two paths lead to one file.

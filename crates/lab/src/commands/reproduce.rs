@@ -113,10 +113,6 @@ pub(super) struct MergeOptions {
 }
 
 /// Runs `cpss run`.
-///
-/// # Errors
-///
-/// As [`run`], or a plan that makes no sense.
 pub(super) fn run_share(options: &RunOptions) -> Result<()> {
     let units = Plan::load(&options.plan)?.units();
     let Shard { index, count } = options.shard;
@@ -128,10 +124,6 @@ pub(super) fn run_share(options: &RunOptions) -> Result<()> {
 }
 
 /// Runs `cpss merge`.
-///
-/// # Errors
-///
-/// A unit of the plan that no share has finished.
 pub(super) fn merge(options: &MergeOptions) -> Result<()> {
     let mut records = Vec::new();
     let plan = Plan::load(&options.plan)?;
@@ -174,10 +166,6 @@ pub(super) fn merge(options: &MergeOptions) -> Result<()> {
 }
 
 /// Runs `cpss reproduce`.
-///
-/// # Errors
-///
-/// A folder that cannot be written or that somebody else works in, or a policy that cannot be used.
 pub(super) fn run(options: &Options) -> Result<()> {
     let plan = match &options.plan {
         Some(path) => Plan::load_seeing(path, options.config.as_ref())?,

@@ -46,10 +46,6 @@ pub(super) struct Options {
 }
 
 /// Runs `cpss rollout`.
-///
-/// # Errors
-///
-/// A config or an action that the task cannot take.
 pub(super) fn run(options: &Options) -> Result<()> {
     let task = build_task(options.env, options.config.as_deref(), options.config_file.as_ref())?;
     let actions = Actions::parse(&options.actions, &task.controls)?;
@@ -70,10 +66,6 @@ pub(super) fn run(options: &Options) -> Result<()> {
 }
 
 /// Builds a task from what the command line says of its config.
-///
-/// # Errors
-///
-/// A file that cannot be read, JSON that cannot be parsed, or a config that the task refuses.
 pub(super) fn build_task(
     id: TaskId,
     config: Option<&str>,

@@ -53,10 +53,6 @@ impl Listed {
 }
 
 /// Runs `cpss tasks`.
-///
-/// # Errors
-///
-/// If it cannot be printed.
 pub(super) fn run(options: &Options) -> Result<()> {
     let tasks: Vec<Listed> = all().map(Listed::of).collect();
     if options.json {

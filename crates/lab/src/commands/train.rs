@@ -21,7 +21,7 @@ use cpss_learn::policy::card;
 use cpss_learn::{Learner, Policy};
 use serde::Serialize;
 
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::learn::train::driving::Driving;
 use crate::learn::train::journal::{Journal, RunFiles};
 use crate::learn::train::score::{Driver, SCORE_SEED, Score, score};
@@ -108,11 +108,6 @@ struct Report<'a> {
 }
 
 /// Runs `cpss train`.
-///
-/// # Errors
-///
-/// If the settings, the output or the checkpoint cannot be used, if training diverges, or if it
-/// was stopped: then the message says how to go on.
 pub(super) fn run(options: &Options) -> Result<()> {
     let settings = settings_of(options)?;
     let files = RunFiles::beside(&options.out())?;
@@ -146,7 +141,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         })?;
         is_stopped |= progress.steps >= until;
         if !learner.is_complete() {
-            rhythm.keep(|| keep(&files.checkpoint, &learner.checkpoint()))?;
+            rhythm.save(|| write_atomically(&files.checkpoint, &learner.checkpoint()))?;
         }
     }
     let progress = learner.progress();
@@ -242,7 +237,7 @@ fn finish(
         (card::CONFIG, policy_config(options.env).to_string()),
     ];
     let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
-    keep(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
+    write_atomically(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
     if files.checkpoint.exists() {
         std::fs::remove_file(&files.checkpoint)
             .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
@@ -270,7 +265,7 @@ impl Rhythm {
     }
 
     /// Writes one, and sees how long that takes.
-    fn keep(&mut self, write: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn save(&mut self, write: impl FnOnce() -> Result<()>) -> Result<()> {
         let begun = Instant::now();
         write()?;
         self.next = Instant::now() + self.interval.max(begun.elapsed() * Rhythm::SHARE);

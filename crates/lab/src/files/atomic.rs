@@ -10,11 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 
 /// Writes a file, whole or not at all.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or a full disk.
-pub(crate) fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_atomically(place: &Path, bytes: &[u8]) -> Result<()> {
     let draft = draft_of(place);
     let write = || -> std::io::Result<()> {
         let Some(draft) = &draft else { return fs::write(place, bytes) };
@@ -34,13 +30,9 @@ pub(crate) fn keep(place: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Whether a file can be written at a place, for those who have long work to do first.
-///
-/// # Errors
-///
-/// A folder that is not there, or cannot be written.
-pub(crate) fn can_keep(place: &Path) -> Result<()> {
+pub(crate) fn can_write(place: &Path) -> Result<()> {
     let Some(draft) = draft_of(place) else { return Ok(()) };
-    // The draft is what `keep` will write first, so nothing of anybody's is touched.
+    // The draft is what `write_atomically` will write first, so nothing of anybody's is touched.
     let tried = fs::File::create(&draft).and_then(|_| fs::remove_file(&draft));
     tried.map_err(|error| {
         let hint = hint(error.kind(), place);
@@ -89,10 +81,6 @@ fn hint(kind: ErrorKind, place: &Path) -> String {
 }
 
 /// Makes a folder, and those above it.
-///
-/// # Errors
-///
-/// If it cannot be made, or something else has its name.
 pub(crate) fn folder(place: &Path) -> Result<()> {
     fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))
 }
@@ -109,12 +97,12 @@ mod tests {
             assert!(!hint(kind).contains("room"), "{kind}");
         }
         let place = tempfile::tempdir().unwrap().path().join("absent").join("file");
-        let error = format!("{:#}", keep(&place, b"").unwrap_err());
+        let error = format!("{:#}", write_atomically(&place, b"").unwrap_err());
         assert!(error.contains("there is no folder") && !error.contains("room"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let taken = folder.path().join("taken");
         fs::create_dir(&taken).unwrap();
-        assert!(keep(&taken, b"text").is_err());
+        assert!(write_atomically(&taken, b"text").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left");
     }
 
@@ -126,15 +114,15 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "old").unwrap();
         symlink(&file, &link).unwrap();
-        keep(&link, b"new").unwrap();
+        write_atomically(&link, b"new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         // Not by their own names: a test that fails should break no machine.
         for (device, is_full) in [("null", false), ("full", true)] {
             let link = folder.path().join(device);
             symlink(Path::new("/dev").join(device), &link).unwrap();
-            can_keep(&link).unwrap();
-            assert_eq!(keep(&link, b"text").is_err(), is_full, "{device}");
+            can_write(&link).unwrap();
+            assert_eq!(write_atomically(&link, b"text").is_err(), is_full, "{device}");
             assert!(fs::metadata(&link).unwrap().file_type().is_char_device(), "{device}");
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{device}");
         }

@@ -55,10 +55,6 @@ impl Lock {
     }
 
     /// Claims a file that is being made, alone: `mine.safetensors` by `mine.lock`. Its folder has to be there.
-    ///
-    /// # Errors
-    ///
-    /// A file that somebody else is making, with their name; or a folder that cannot be written.
     pub(crate) fn take_file(place: &Path, command: &str) -> Result<Lock> {
         let what = place.display().to_string();
         Lock::hold(place.with_extension("lock"), &what, Claim::Alone, command)

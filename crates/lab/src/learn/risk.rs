@@ -56,10 +56,6 @@ pub(crate) fn tries(id: TaskId, in_an_episode: f64) -> f64 {
 }
 
 /// Makes some regimes ready for a task.
-///
-/// # Errors
-///
-/// A regime that there is not, or that makes no sense.
 pub(crate) fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
     anyhow::ensure!(!names.is_empty(), "give at least one regime");
     let make = |name: &String| Regime::new(RegimeSpec::load(name)?, id, &policy_config(id));

@@ -63,10 +63,6 @@ pub(crate) struct TaskReport {
 }
 
 /// Measures some tasks, or all, and the shield and the learner, for some time each \[s\].
-///
-/// # Errors
-///
-/// If threads cannot be started.
 pub(crate) fn measure(only: &[TaskId], seconds: f64) -> Result<Report> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let all = if only.is_empty() { &TaskId::ALL } else { only };

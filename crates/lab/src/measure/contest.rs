@@ -10,7 +10,7 @@ use anyhow::Result;
 use cpss_risk::LearnedRisk;
 use rayon::prelude::*;
 
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::episode::Player;
 use crate::play::policy::PolicySource;
@@ -61,10 +61,6 @@ pub struct Traced {
 impl Contest<'_> {
     /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to; `played`
     /// is called after each.
-    ///
-    /// # Errors
-    ///
-    /// A policy that cannot be used, or a trace that cannot be written.
     pub(crate) fn play_all(
         &self,
         seeds: &[u64],
@@ -86,7 +82,10 @@ impl Contest<'_> {
                         Some(place) => {
                             let mut writer = TraceWriter::new(self.cell());
                             let record = player.play_with(&mut writer, *seed)?;
-                            keep(&place.join(self.trace_name(*seed)), writer.text().as_bytes())?;
+                            write_atomically(
+                                &place.join(self.trace_name(*seed)),
+                                writer.text().as_bytes(),
+                            )?;
                             record
                         }
                     };
@@ -111,10 +110,6 @@ impl Contest<'_> {
 
     /// Plays the episodes of some seeds in a row, with a memory of what surprised the critic; `played` is
     /// called after each.
-    ///
-    /// # Errors
-    ///
-    /// A policy that cannot be used.
     pub(crate) fn play_in_a_row(
         &self,
         seeds: &[u64],
@@ -141,10 +136,6 @@ impl Contest<'_> {
     }
 
     /// Whether the policy, if there is one, can be read and fits the task.
-    ///
-    /// # Errors
-    ///
-    /// A policy that cannot be used.
     pub(crate) fn check_policy(&self) -> Result<()> {
         self.player().map(|_| ())
     }

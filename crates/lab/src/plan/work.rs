@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use rayon::prelude::*;
 
-use crate::files::atomic::{folder, keep};
+use crate::files::atomic::{folder, write_atomically};
 use crate::measure::unit::{Unit, UnitRecord};
 use crate::terminal::meter::Meter;
 
@@ -37,10 +37,6 @@ impl std::str::FromStr for Shard {
 }
 
 /// Runs those units that are not finished yet, and returns the records of all, in order.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or a policy that cannot be used.
 pub(crate) fn run_units(units: &[Unit], out: &Path) -> Result<Vec<UnitRecord>> {
     run_units_until(&|| false, units, out)
 }
@@ -66,7 +62,7 @@ pub fn run_units_until(
                 let Unit { task, regime, arm, policy, .. } = unit;
                 progress.tell(format!("{task} {regime} {arm} policy {policy}"));
                 let record = unit.run()?;
-                keep(&place_of(unit, out), &bytes_of(&record)?)?;
+                write_atomically(&place_of(unit, out), &bytes_of(&record)?)?;
                 record
             }
         };
@@ -91,7 +87,7 @@ fn place_of(unit: &Unit, out: &Path) -> PathBuf {
 /// A folder that cannot be written.
 pub fn keep_record(record: &UnitRecord, out: &Path) -> Result<()> {
     folder(&out.join("records"))?;
-    keep(&place_of(&record.unit, out), &bytes_of(record)?)
+    write_atomically(&place_of(&record.unit, out), &bytes_of(record)?)
 }
 
 /// A record as it is written: the same bytes whoever made it.

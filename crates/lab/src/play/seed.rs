@@ -7,29 +7,17 @@
 use anyhow::{Context, Result};
 
 /// Reads a seed: a whole number that is not negative.
-///
-/// # Errors
-///
-/// Words for the person who typed something else.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a seed is a whole number from 0 on, below 2^64".to_owned())
 }
 
 /// The seeds of some episodes, from the first on.
-///
-/// # Errors
-///
-/// If there are not as many.
 pub(crate) fn from(first: u64, episodes: u64) -> Result<Vec<u64>> {
     check(first, episodes)?;
     Ok((0..episodes).map(|place| first + place).collect())
 }
 
 /// Whether there are as many seeds from the first on.
-///
-/// # Errors
-///
-/// If there are not.
 pub(crate) fn check(first: u64, episodes: u64) -> Result<()> {
     let last = first.checked_add(episodes.saturating_sub(1));
     last.map(|_| ()).with_context(|| {

@@ -68,21 +68,12 @@ pub(crate) enum ViewError {
 }
 
 /// Reads a config from the command line.
-///
-/// # Errors
-///
-/// Words for the person who typed something else than JSON.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("the config is not valid JSON: {error}"))
 }
 
 /// The task's config for a policy, given what a person says that it sees; otherwise as its card says;
 /// otherwise ours. Where no policy drives, nobody sees anything, and there is no card.
-///
-/// # Errors
-///
-/// A config that is about something else, that the task refuses or that the card contradicts; or a
-/// policy that cannot be read.
 pub(crate) fn config_for(
     policy: Option<&PolicySource>,
     id: TaskId,

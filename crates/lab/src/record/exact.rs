@@ -44,19 +44,11 @@ impl<'de> Deserialize<'de> for Exact {
 }
 
 /// Writes a plain `f64` field this way; for `#[serde(with = ...)]`.
-///
-/// # Errors
-///
-/// The serializer's.
 pub(crate) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Exact(*number).serialize(serializer)
 }
 
 /// Reads a plain `f64` field this way; for `#[serde(with = ...)]`.
-///
-/// # Errors
-///
-/// What is no number.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Exact::deserialize(deserializer).map(|exact| exact.0)
 }

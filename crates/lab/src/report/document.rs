@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::report::table::Table;
 
 /// The lines before and after a result in a document.
@@ -39,7 +39,7 @@ impl Markers {
     ///
     /// A document that cannot be read or written, or that has no such lines.
     pub fn put(&self, path: &Path, text: &str) -> Result<()> {
-        keep(path, self.spliced(path, text)?.as_bytes())
+        write_atomically(path, self.spliced(path, text)?.as_bytes())
     }
 
     fn spliced(&self, path: &Path, text: &str) -> Result<String> {
@@ -82,13 +82,17 @@ pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
         }
     }
     let text = format!(
-        "{}{}\n\nMade by `{command}` on {}, {}.",
+        "{}{}\n\n{}.",
         tables.iter().map(titled).collect::<String>(),
         notes.join("\n\n"),
-        today(),
-        machine()
+        made_by(command),
     );
     REPRODUCE.put(path, &text)
+}
+
+/// By which command a result was made, when and where.
+pub(crate) fn made_by(command: &str) -> String {
+    format!("Made by `{command}` on {}, {}", today(), machine())
 }
 
 /// What the machine calls itself, where it says so.

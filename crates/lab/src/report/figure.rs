@@ -8,10 +8,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::files::atomic::{folder, keep};
+use crate::files::atomic::{folder, write_atomically};
 use crate::measure::estimate::Results;
 use crate::plan::Plan;
-use crate::report::selected::{Telling, Why};
+use crate::report::selected::{Selected, Why};
 
 pub(crate) mod canvas;
 pub(crate) mod chart;
@@ -19,8 +19,8 @@ mod collisions;
 mod diagnostics;
 mod episode;
 mod frontier;
-mod looks;
 mod promise;
+mod style;
 
 use canvas::Canvas;
 
@@ -34,14 +34,10 @@ pub(crate) struct Drawn {
 }
 
 /// Draws every figure into `figures/`.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or a trace that cannot be read.
 pub(crate) fn write_all(
     results: &Results<'_>,
     plan: &Plan,
-    telling: &[Telling],
+    selected: &[Selected],
     out: &Path,
 ) -> Result<Vec<Drawn>> {
     let place = out.join("figures");
@@ -57,7 +53,7 @@ pub(crate) fn write_all(
     }
     for task in results.tasks() {
         // Saved says most; where there is none, the longest intervention stands in.
-        let of = |why| telling.iter().find(|told| told.task == task && told.why == why);
+        let of = |why| selected.iter().find(|told| told.task == task && told.why == why);
         if let Some(told) = of(Why::Saved).or_else(|| of(Why::LongestIntervention)) {
             figures.push((format!("episode_{task}"), episode::account(told)?));
         }
@@ -65,8 +61,8 @@ pub(crate) fn write_all(
     let mut drawn = Vec::new();
     for (name, canvas) in figures {
         let svg = canvas.svg();
-        keep(&place.join(format!("{name}.svg")), svg.as_bytes())?;
-        keep(&place.join(format!("{name}.png")), &canvas.png()?)?;
+        write_atomically(&place.join(format!("{name}.svg")), svg.as_bytes())?;
+        write_atomically(&place.join(format!("{name}.png")), &canvas.png()?)?;
         drawn.push(Drawn { name, svg });
     }
     Ok(drawn)

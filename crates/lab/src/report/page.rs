@@ -3,7 +3,7 @@
 //! `report.html`: one file that opens from disk and asks for nothing. The result first (headline, the
 //! paper's table beside ours, figures), then episodes to watch, then every task and regime, the
 //! interventions, how it was made, and where the paper's own tables disagree. Everything in it is made
-//! of records and traces. Start at [`write()`]; [`shell`] puts the file together, [`film`] makes traces
+//! of records and traces. Start at [`write()`]; [`shell`] puts the file together, [`replay`] makes traces
 //! small enough to be in it.
 //!
 //! **Invariants:** no number is typed here; each comes from [`Results`], a [`Table`] or a trace. The
@@ -15,24 +15,25 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::measure::estimate::Results;
 use crate::plan::Plan;
 use crate::report::document::{machine, today};
 use crate::report::figure::Drawn;
 use crate::report::paper;
-use crate::report::selected::{Telling, Why};
+use crate::report::selected::{Selected, Why};
 use crate::report::table::Table;
 
-pub(crate) mod film;
 mod headline;
-pub(crate) mod html;
+mod html;
 mod methods;
-pub(crate) mod shell;
+mod replay;
+mod shell;
+pub(crate) mod single;
 mod tasks;
 
-use film::Reel;
 use html::escaped;
+use replay::Replays;
 
 /// The report's file name.
 pub(crate) const FILE: &str = "report.html";
@@ -49,7 +50,7 @@ pub(crate) struct Made<'a> {
     /// The figures.
     pub figures: &'a [Drawn],
     /// The chosen episodes.
-    pub telling: &'a [Telling],
+    pub selected: &'a [Selected],
 }
 
 /// What the page's player shows.
@@ -57,7 +58,7 @@ pub(crate) struct Made<'a> {
 pub(crate) struct Programme {
     /// Films and their roads.
     #[serde(flatten)]
-    pub reel: Reel,
+    pub replays: Replays,
     /// What a reader can choose.
     pub choices: Vec<Choice>,
 }
@@ -80,15 +81,11 @@ pub(crate) struct Choice {
 }
 
 /// Writes the report.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or a trace that cannot be read or does not audit.
 pub(crate) fn write(made: &Made<'_>, command: &str, out: &Path) -> Result<()> {
-    let programme = programme(made.telling)?;
+    let programme = programme(made.selected)?;
     let head = headline::head(made);
     let page = shell::page(&head.title, &body(made, &head, &programme, command), &programme)?;
-    keep(&out.join(FILE), page.as_bytes())
+    write_atomically(&out.join(FILE), page.as_bytes())
 }
 
 fn body(made: &Made<'_>, head: &headline::Head, programme: &Programme, command: &str) -> String {
@@ -216,12 +213,12 @@ fn doubts() -> String {
 }
 
 /// The chosen episodes as films, each once.
-fn programme(telling: &[Telling]) -> Result<Programme> {
+fn programme(selected: &[Selected]) -> Result<Programme> {
     let mut programme = Programme::default();
     // By place: which episode a choice is. Addresses do not tell, since two regimes may share one.
     let mut episodes = Vec::new();
-    for told in telling {
-        let Telling { task, regime, policy, seed, why, .. } = told;
+    for told in selected {
+        let Selected { task, regime, policy, seed, why, .. } = told;
         let episode = (task, regime, policy, seed);
         if let Some(place) = episodes.iter().position(|known| *known == episode) {
             programme.choices[place].why.push(*why);
@@ -236,11 +233,11 @@ fn programme(telling: &[Telling]) -> Result<Programme> {
         // The policy alone on the left, the shield on the right.
         for trace in told.traces.iter().rev() {
             let place = programme
-                .reel
+                .replays
                 .add(&trace.file, trace.text.as_bytes())
                 .with_context(|| format!("the trace {}", trace.file))?;
             // The page says that every trace was audited, so one that is unsound is no part of it.
-            if let Some(finding) = &programme.reel.films[place].unsound {
+            if let Some(finding) = &programme.replays.films[place].unsound {
                 bail!("the trace {} does not audit: {finding}; play it again", trace.file);
             }
             films.push((trace.arm.clone(), place));
@@ -274,16 +271,16 @@ mod tests {
         assert_eq!(address(&parts), "merge-v0/my-regimes/a-b-c-1.toml/builtin-0/7");
     }
 
-    fn told(regime: &str, why: Why) -> Telling {
+    fn told(regime: &str, why: Why) -> Selected {
         let (task, regime) = ("merge-v0".to_owned(), regime.to_owned());
-        Telling { task, why, regime, policy: 0, seed: 7, traces: Vec::new() }
+        Selected { task, why, regime, policy: 0, seed: 7, traces: Vec::new() }
     }
 
     #[test]
     fn episodes_that_share_an_address_stay_two() {
-        let telling =
+        let selected =
             [told("a&b", Why::First), told("a=b", Why::First), told("a=b", Why::FalseAlarm)];
-        let choices = programme(&telling).unwrap().choices;
+        let choices = programme(&selected).unwrap().choices;
         let found: Vec<_> = choices
             .iter()
             .map(|one| (one.id.as_str(), one.regime.as_str(), one.why.len()))

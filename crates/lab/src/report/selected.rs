@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::files::atomic::{folder, keep};
+use crate::files::atomic::{folder, write_atomically};
 use crate::measure::estimate::{Cell, Results};
 use crate::measure::unit::{Unit, UnitRecord};
 use crate::record::EpisodeRecord;
@@ -39,7 +39,7 @@ pub(crate) enum Why {
 
 /// A chosen episode.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Telling {
+pub(crate) struct Selected {
     /// Task id.
     pub task: String,
     /// Why it was chosen.
@@ -69,11 +69,7 @@ pub(crate) struct Kept {
 }
 
 /// Chooses episodes, plays them again and writes their traces.
-///
-/// # Errors
-///
-/// A folder that cannot be written, or an episode that does not come out as its record says.
-pub(crate) fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Telling>> {
+pub(crate) fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Selected>> {
     let place = out.join("traces");
     folder(&place)?;
     let chosen: Vec<Chosen<'_>> =
@@ -93,10 +89,10 @@ pub(crate) fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Telling
         let (_, traces) = played.iter().find(|(known, _)| known.is_episode_of(one))?;
         let Unit { task, regime, policy, .. } = one.unit.clone();
         let (why, seed, traces) = (one.why, one.with.seed, traces.clone());
-        Some(Telling { task, why, regime, policy, seed, traces })
+        Some(Selected { task, why, regime, policy, seed, traces })
     };
-    let all: Vec<Telling> = chosen.iter().filter_map(tell).collect();
-    keep(&place.join("index.json"), &serde_json::to_vec_pretty(&all)?)?;
+    let all: Vec<Selected> = chosen.iter().filter_map(tell).collect();
+    write_atomically(&place.join("index.json"), &serde_json::to_vec_pretty(&all)?)?;
     Ok(all)
 }
 
@@ -123,7 +119,7 @@ impl Chosen<'_> {
                 let traced = contest.trace(record.seed)?;
                 let file = contest.trace_name(record.seed);
                 check(&file, &traced.record, record)?;
-                keep(&place.join(&file), traced.text.as_bytes())?;
+                write_atomically(&place.join(&file), traced.text.as_bytes())?;
                 let (text, chain_end) = (traced.text.into(), traced.chain_end);
                 Ok(Kept { arm: arm.to_owned(), file, chain_end, text })
             })

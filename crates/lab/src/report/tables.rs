@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::files::atomic::{folder, keep};
+use crate::files::atomic::{folder, write_atomically};
 use crate::measure::estimate::{Cell, Estimate, Metric, Results, metric};
 use crate::report::paper;
 use crate::report::table::{Entry, Table};
@@ -77,10 +77,10 @@ pub fn write_all(results: &Results<'_>, out: &Path) -> Result<Vec<Table>> {
         "# The paper's experiment, made again\n\n{markdown}\n\
          ## Where the paper's tables disagree\n\n{disagreements}"
     );
-    keep(&out.join("tables.md"), markdown.as_bytes())?;
-    keep(&out.join("tables.tex"), latex.as_bytes())?;
+    write_atomically(&out.join("tables.md"), markdown.as_bytes())?;
+    write_atomically(&out.join("tables.tex"), latex.as_bytes())?;
     for table in &tables {
-        keep(&place.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
+        write_atomically(&place.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
     }
     Ok(tables)
 }

@@ -28,10 +28,6 @@ pub(super) enum Kept {
 
 impl Kept {
     /// What was given with the command.
-    ///
-    /// # Errors
-    ///
-    /// A hash that is none, one hash for several traces, or a list that cannot be read.
     pub(super) fn load(options: &Options) -> Result<Kept> {
         if let Some(hash) = &options.expect {
             let is_hash =
@@ -63,10 +59,6 @@ impl Kept {
     }
 
     /// Compares the end of a trace.
-    ///
-    /// # Errors
-    ///
-    /// Another hash than the one that was kept, or a trace that is not listed.
     pub(super) fn check(&self, place: &Path, chain_end: &str) -> Result<(), Problem> {
         let kept = match self {
             Kept::Nothing => return Ok(()),

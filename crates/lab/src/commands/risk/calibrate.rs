@@ -11,7 +11,7 @@ use cpss_highway::TaskId;
 use cpss_risk::card::MOST_RESOLUTION;
 
 use super::score;
-use crate::files::atomic::{can_keep, keep};
+use crate::files::atomic::{can_write, write_atomically};
 use crate::learn::risk::calibrate::{Known, SHIFTS, Stage, certify};
 use crate::learn::risk::journal::check_place;
 use crate::learn::risk::{enough, load_regimes};
@@ -62,13 +62,9 @@ fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 /// Runs `cpss risk calibrate`.
-///
-/// # Errors
-///
-/// A critic or regime that cannot be used, or a file that cannot be written.
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_place(&options.out)?;
-    can_keep(&options.out)?;
+    can_write(&options.out)?;
     let risk = options.risk.load(options.env)?;
     let learning = risk.card().learning.clone();
     let names = if options.regimes.is_empty() { &learning.regimes } else { &options.regimes };
@@ -78,6 +74,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let known = Known { resolution: options.resolution, shift: options.from };
     let critic = risk.critic().clone();
     let calibrated = certify(&stage, critic, learning.clone(), known, |words| note!("{words}"))?;
-    keep(&options.out, &calibrated.to_bytes())?;
+    write_atomically(&options.out, &calibrated.to_bytes())?;
     score::print_card(&calibrated, &options.out.display().to_string())
 }

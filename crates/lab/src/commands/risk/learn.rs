@@ -101,10 +101,6 @@ impl Options {
 }
 
 /// Runs `cpss risk learn`.
-///
-/// # Errors
-///
-/// A task or regime that cannot be used, an output that cannot be written, or learning that diverges.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(folder) = &options.policies {
         take_policies(options.env, folder)?;

@@ -79,10 +79,6 @@ struct Point {
 }
 
 /// Runs `cpss risk score`.
-///
-/// # Errors
-///
-/// A critic, regime or threshold that cannot be used.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let risk = options.risk.load(options.env)?;
     let regimes = load_regimes(options.env, &options.regimes)?;
@@ -145,10 +141,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Prints what a critic says about itself.
-///
-/// # Errors
-///
-/// Standard output that cannot be written.
 pub(crate) fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
     let Card { env, gamma, resolution, learning, calibration, .. } = risk.card();
     let [low, high] = calibration.surprise_ci95;

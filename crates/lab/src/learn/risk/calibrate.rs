@@ -154,10 +154,6 @@ pub(crate) struct Stage<'a> {
 }
 
 /// A critic as it was learned, not calibrated yet.
-///
-/// # Errors
-///
-/// A critic of another shape than the task's.
 pub(crate) fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
     let card = Card { learning, ..Card::new(&policy_task(env), look_ahead(env)) };
     Ok(LearnedRisk::new(critic, card)?)
@@ -173,10 +169,6 @@ pub(crate) struct Known {
 }
 
 /// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
-///
-/// # Errors
-///
-/// A task without shipped policies.
 pub(crate) fn certify(
     stage: &Stage<'_>,
     mut critic: Critic,

@@ -201,10 +201,6 @@ fn next(world: &World, taken: &Step, is_last: bool) -> Next {
 }
 
 /// Plays episodes from a seed on until there are at least `decisions`; returns what was seen.
-///
-/// # Errors
-///
-/// A task without shipped policies.
 pub(crate) fn collect(
     regimes: &[Regime],
     critic: Option<&Critic>,

@@ -30,10 +30,6 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// A driver of the shipped policies, under a critic if there is one.
-    ///
-    /// # Errors
-    ///
-    /// A task without shipped policies.
     pub(super) fn new(regimes: &'a [Regime], critic: Option<&'a Critic>) -> Result<Driver<'a>> {
         let task = regimes[0].task();
         let policies = (0..SHIPPED_SEEDS).map(|seed| PolicySource::Builtin(seed).load(task));

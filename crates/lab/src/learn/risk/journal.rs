@@ -34,10 +34,6 @@ pub(super) struct RunFiles {
 
 impl RunFiles {
     /// Names the files of a run whose critic goes to `critic`, makes their folder and claims them.
-    ///
-    /// # Errors
-    ///
-    /// A name that does not end in `.safetensors`, a place that cannot be written, or a run under way that has them.
     pub(super) fn beside(critic: &Path) -> Result<RunFiles> {
         check_place(critic)?;
         let events = critic.with_extension("tensorboard");
@@ -79,10 +75,6 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens the logs, behind what a run that was stopped has written.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be written.
     pub(super) fn open(files: &RunFiles, total: u64) -> Result<Journal> {
         let is_new = !files.checkpoint.exists();
         let mut open = File::options();
@@ -123,10 +115,6 @@ impl Journal {
     }
 
     /// One more update.
-    ///
-    /// # Errors
-    ///
-    /// A full disk.
     pub(super) fn update(&mut self, updates: u64, loss: f64) -> Result<()> {
         let first = *self.first.get_or_insert(updates - 1);
         self.loss = (self.loss.0 + loss, self.loss.1 + 1);
@@ -148,10 +136,6 @@ impl Journal {
     }
 
     /// A round was measured.
-    ///
-    /// # Errors
-    ///
-    /// A full disk.
     pub(super) fn measured(&mut self, updates: u64, account: &Account) -> Result<()> {
         let Account {
             incidents,
@@ -180,10 +164,6 @@ impl Journal {
     }
 
     /// Makes sure that all is written.
-    ///
-    /// # Errors
-    ///
-    /// A full disk.
     pub(super) fn close(self) -> Result<()> {
         self.csv.sync_all().context("cannot write the log")
     }

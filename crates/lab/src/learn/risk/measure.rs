@@ -27,10 +27,6 @@ use crate::tasks::SHIPPED_SEEDS;
 const CHUNK: usize = 16;
 
 /// Plays shielded episodes of some seeds, each shipped policy and regime by turns.
-///
-/// # Errors
-///
-/// A task without shipped policies, or a shield whose numbers make no sense.
 pub(crate) fn play(
     regimes: &[Regime],
     risk: &Arc<LearnedRisk>,
@@ -72,10 +68,6 @@ pub(crate) struct Tried {
 
 /// Tries single actions out in episodes of some seeds under a constant threshold, each policy and regime by
 /// turns. `share` is the share of decisions to do so on.
-///
-/// # Errors
-///
-/// A task without shipped policies.
 pub(crate) fn try_out(
     regimes: &[Regime],
     critic: &Critic,

@@ -24,7 +24,7 @@ use super::USUAL_THRESHOLD;
 use super::calibrate::{Account, Known, Stage, certify, uncalibrated};
 use super::collect::collect;
 use super::journal::{Journal, RunFiles};
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
@@ -63,10 +63,6 @@ pub(crate) struct Recipe {
 }
 
 /// Learns a critic in rounds, calibrates it and writes it; goes on from the checkpoint that a killed run has left.
-///
-/// # Errors
-///
-/// An output that cannot be written, a checkpoint of another run, or learning that diverges.
 pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<LearnedRisk> {
     let files = RunFiles::beside(out)?;
     let mut run = Run::begin(recipe, stage, &files)?;
@@ -80,7 +76,7 @@ pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<Le
     drop(run);
     let learned =
         certify(stage, critic, recipe.learning(), Known::default(), |words| journal.say(words))?;
-    keep(&files.critic, &learned.to_bytes())?;
+    write_atomically(&files.critic, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
     journal.close()?;
@@ -192,7 +188,7 @@ impl<'a> Run<'a> {
     fn save(&self) -> Result<()> {
         let place = [self.phase, self.update];
         let state = CriticCheckpoint::of(&self.learner, &self.settings, place, &self.critics);
-        keep(&self.files.checkpoint, &state.to_bytes())
+        write_atomically(&self.files.checkpoint, &state.to_bytes())
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
 //! TensorBoard's events, and moves the progress bar.
 //!
-//! **Invariants:** a file appears whole or not at all ([`keep`]), but for the logs, which
+//! **Invariants:** a file appears whole or not at all ([`write_atomically`]), but for the logs, which
 //! are on the disk line by line, so that a run that is killed leaves them; the lines of the log stand
 //! at fixed steps, so a run that was stopped or killed and resumed has the log of one that was not.
 
@@ -17,7 +17,7 @@ use cpss_learn::Progress;
 use cpss_learn::csv::CsvLog;
 use cpss_learn::events::EventWriter;
 
-use crate::files::atomic::keep;
+use crate::files::atomic::write_atomically;
 use crate::files::lock::Lock;
 use crate::terminal::meter::Meter;
 
@@ -39,10 +39,6 @@ pub(crate) struct RunFiles {
 
 impl RunFiles {
     /// Names the files of a run whose policy goes to `policy`; nothing is made yet.
-    ///
-    /// # Errors
-    ///
-    /// If the name does not end in `.safetensors`, or is a folder's.
     pub(crate) fn beside(policy: &Path) -> Result<RunFiles> {
         ensure!(
             policy.extension().is_some_and(|extension| extension == "safetensors"),
@@ -62,10 +58,6 @@ impl RunFiles {
     }
 
     /// Makes their directory, and claims them: two runs would write over each other's checkpoint and logs.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be made, or a run under way has them.
     pub(crate) fn claim(&self) -> Result<Lock> {
         // The parent of the policy is the parent of this directory, so both exist afterwards.
         std::fs::create_dir_all(&self.events)
@@ -86,10 +78,6 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens the logs of a run that stands at `now`: new ones at step 0, later the old ones,
     /// without the lines that a lost end of the run has left in them.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read or written.
     pub(crate) fn open(files: &RunFiles, now: &Progress) -> Result<Journal> {
         let csv = open_csv(&files.log, now.steps)
             .with_context(|| format!("cannot write the log {}", files.log.display()))?;
@@ -104,10 +92,6 @@ impl Journal {
     }
 
     /// Takes note of where the run stands.
-    ///
-    /// # Errors
-    ///
-    /// If a log cannot be written.
     pub(crate) fn note(&mut self, progress: &Progress) -> io::Result<()> {
         self.meter.set(progress.steps);
         if progress.steps < self.next {
@@ -124,10 +108,6 @@ impl Journal {
     }
 
     /// Takes the bar away and brings the logs to the disk.
-    ///
-    /// # Errors
-    ///
-    /// If a log cannot be written.
     pub(crate) fn close(self) -> io::Result<()> {
         self.meter.finish();
         self.csv.into_inner().flush()?;
@@ -141,7 +121,7 @@ fn open_csv(path: &Path, steps: u64) -> Result<CsvLog<LineWriter<File>>> {
         return Ok(CsvLog::new(LineWriter::new(File::create(path)?))?);
     }
     let text = std::fs::read_to_string(path)?;
-    keep(path, up_to(&text, steps).as_bytes())?;
+    write_atomically(path, up_to(&text, steps).as_bytes())?;
     Ok(CsvLog::append(LineWriter::new(File::options().append(true).open(path)?)))
 }
 

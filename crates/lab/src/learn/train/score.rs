@@ -73,10 +73,6 @@ pub(crate) enum ScoreError {
 }
 
 /// Plays the episodes of `episodes` seeds from `first_seed` on, and averages.
-///
-/// # Errors
-///
-/// If the driver has no action for an observation, or the task does not take it.
 pub(crate) fn score(
     task: &Arc<Task>,
     driver: &Driver,

@@ -44,10 +44,6 @@ pub(crate) struct TrainSettings {
 
 impl TrainSettings {
     /// Checks a spec.
-    ///
-    /// # Errors
-    ///
-    /// The first field whose value is outside its range.
     pub(crate) fn new(spec: TrainSpec) -> Result<TrainSettings> {
         anyhow::ensure!(
             (1..=MAX_WORLDS).contains(&spec.worlds),
@@ -68,10 +64,6 @@ pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
 
 /// Reads settings from a file like the shipped ones. What it leaves out is as in highway-env's own
 /// script, not as in the task's shipped settings, so that a file means the same for every task.
-///
-/// # Errors
-///
-/// If it cannot be read, or a key is unknown or of the wrong kind.
 pub(crate) fn read_settings(path: &Path) -> Result<TrainSpec> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the settings {}", path.display()))?;

@@ -150,10 +150,6 @@ impl Canvas {
     }
 
     /// As PNG.
-    ///
-    /// # Errors
-    ///
-    /// A canvas without area, or too large to hold.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
         let pixels = |points: f64| (points * f64::from(PIXELS)).ceil() as u32;
         let mut pixmap = Pixmap::new(pixels(self.width), pixels(self.height))

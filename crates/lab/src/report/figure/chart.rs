@@ -71,9 +71,9 @@ pub(crate) enum Marker {
     Cross,
 }
 
-/// How a series looks.
+/// How a series styles.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     /// Colour.
     pub ink: Ink,
     /// Marker.
@@ -103,7 +103,7 @@ pub(crate) struct Series {
     /// What they are, for the legend.
     pub name: String,
     /// How they look.
-    pub look: Look,
+    pub style: Style,
     /// The numbers, by `x`.
     pub points: Vec<Point>,
 }
@@ -229,7 +229,7 @@ impl Panel {
 
 impl Series {
     fn draw(&self, canvas: &mut Canvas, across: &dyn Fn(f64) -> f64, down: &dyn Fn(f64) -> f64) {
-        let Look { ink, width, line, .. } = self.look;
+        let Style { ink, width, line, .. } = self.style;
         let places: Vec<[f64; 2]> =
             self.points.iter().map(|point| [across(point.x), down(point.y)]).collect();
         if let Some(dash) = line {
@@ -243,12 +243,12 @@ impl Series {
                     canvas.stroke(&[[x - 2.5, end], [x + 2.5, end]], ink, 1.0, Dash::Solid);
                 }
             }
-            self.look.mark(canvas, [x, y]);
+            self.style.mark(canvas, [x, y]);
         }
     }
 }
 
-impl Look {
+impl Style {
     fn mark(&self, canvas: &mut Canvas, [x, y]: [f64; 2]) {
         let around = |corners: usize, turn: f64, radius: f64| -> Vec<[f64; 2]> {
             let angle =
@@ -277,23 +277,34 @@ impl Look {
     }
 }
 
-/// Draws what each look means, in rows from a place on, no wider than the canvas allows.
+/// What a legend says of some series.
+pub(super) fn entries(series: &[Series]) -> Vec<(String, Style)> {
+    series.iter().map(|series| (series.name.clone(), series.style)).collect()
+}
+
+/// All values of some series, with the ends of their bars.
+pub(super) fn values(series: &[Series]) -> Vec<f64> {
+    let points = series.iter().flat_map(|series| &series.points);
+    points.flat_map(|point| point.bar.unwrap_or([point.y; 2])).collect()
+}
+
+/// Draws what each style means, in rows from a place on, no wider than the canvas allows.
 pub(crate) fn legend(
     canvas: &mut Canvas,
     [left, top]: [f64; 2],
     right: f64,
-    entries: &[(String, Look)],
+    entries: &[(String, Style)],
 ) {
     let (mut x, mut y) = (left, top);
-    for (name, look) in entries {
+    for (name, style) in entries {
         let width = 34.0 + text_width(name, TEXT) + 16.0;
         if x > left && x + width > right {
             (x, y) = (left, y + 16.0);
         }
-        if let Some(dash) = look.line {
-            canvas.stroke(&[[x, y], [x + 28.0, y]], look.ink, look.width, dash);
+        if let Some(dash) = style.line {
+            canvas.stroke(&[[x, y], [x + 28.0, y]], style.ink, style.width, dash);
         }
-        look.mark(canvas, [x + 14.0, y]);
+        style.mark(canvas, [x + 14.0, y]);
         canvas.text([x + 34.0, y + 3.6], name, TEXT, Anchor::Start, BLACK);
         x += width;
     }

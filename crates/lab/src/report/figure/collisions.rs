@@ -1,8 +1,8 @@
 //! How do collisions grow with drift: on the whole, and in each task?
 
 use super::canvas::Canvas;
-use super::chart::{Axis, Frame, Panel, Point, Series, legend};
-use super::looks::{look, name, paper, paper_name};
+use super::chart::{Axis, Frame, Panel, Point, Series, entries, legend};
+use super::style::{name, paper, paper_name, style};
 use crate::measure::estimate::{Cell, Estimate, Results, metric};
 use crate::report::paper as printed;
 
@@ -74,7 +74,7 @@ fn series(
             Some(Point { x, y: found.value, bar: Some(found.interval) })
         };
         let points = regimes.iter().enumerate().filter_map(point).collect();
-        all.push(Series { name: name(arm), look: look(arm), points });
+        all.push(Series { name: name(arm), style: style(arm), points });
     }
     for (turn, arm) in ["dqn", "cpss"].into_iter().enumerate() {
         let point = |(column, regime): (usize, &&str)| {
@@ -84,7 +84,7 @@ fn series(
         };
         let points: Vec<Point> = regimes.iter().enumerate().filter_map(point).collect();
         if !points.is_empty() {
-            all.push(Series { name: paper_name(arm), look: paper(arm), points });
+            all.push(Series { name: paper_name(arm), style: paper(arm), points });
         }
     }
     all
@@ -99,8 +99,4 @@ fn panel(title: &str, results: &Results<'_>, series: Vec<Series>) -> Panel {
         y: Axis::of_rates("collision rate (root scale)", largest),
         series,
     }
-}
-
-fn entries(series: &[Series]) -> Vec<(String, super::chart::Look)> {
-    series.iter().map(|series| (series.name.clone(), series.look)).collect()
 }

@@ -1,9 +1,9 @@
 //! What do the three safety diagnostics say of each task, mean over regimes?
 
 use super::canvas::Canvas;
-use super::chart::{Axis, Frame, Panel, Point, Series, legend};
-use super::looks::{look, name, paper, paper_name};
-use crate::measure::estimate::{Cell, Results, metric};
+use super::chart::{Axis, Frame, Panel, Point, Series, Style, entries, legend, values};
+use super::style::{name, paper, paper_name, style};
+use crate::measure::estimate::{Cell, Metric, Results, metric};
 use crate::report::paper as printed;
 
 /// Collision rate, proximity risk and minimum distance, side by side.
@@ -34,33 +34,14 @@ pub(super) fn three(results: &Results<'_>) -> Canvas {
     .enumerate()
     {
         let metric = metric(key);
-        let mut series = Vec::new();
-        for (turn, (arm, theirs)) in [("dqn", dqn), ("cpss", cpss)].into_iter().enumerate() {
-            let side = 0.16 * (turn as f64 * 2.0 - 1.0);
-            let ours = tasks.iter().enumerate().filter_map(|(at, task)| {
-                let found = results.estimate(Cell { task, regime: None, arm }, metric)?;
-                Some(Point { x: at as f64 + side, y: found.value, bar: Some(found.interval) })
-            });
-            // Tasks have no order, so nothing joins them.
-            let look = super::chart::Look { line: None, ..look(arm) };
-            series.push(Series { name: name(arm), look, points: ours.collect() });
-            let theirs = tasks.iter().enumerate().filter_map(|(at, task)| {
-                let row = printed::TASKS.iter().position(|known| known == task)?;
-                let y = printed::mean_over_regimes(theirs, row);
-                Some(Point { x: at as f64 + side * 1.9, y, bar: None })
-            });
-            let name = paper_name(arm);
-            series.push(Series { name, look: paper(arm), points: theirs.collect() });
-        }
-        let tops = series.iter().flat_map(|series| &series.points);
-        let values = tops.flat_map(|point| point.bar.unwrap_or([point.y; 2]).into_iter());
+        let series = series(results, metric, [("dqn", dqn), ("cpss", cpss)]);
+        let values = values(&series).into_iter();
         let y = match key {
             "min_distance" => Axis::around(label, values.chain([0.0])),
             _ => Axis::of_rates(label, values.fold(0.0, f64::max)),
         };
         if place == 0 {
-            let entries: Vec<_> = series.iter().map(|s| (s.name.clone(), s.look)).collect();
-            legend(&mut canvas, [62.0, 22.0], 3.0 * apart - 4.0, &entries);
+            legend(&mut canvas, [62.0, 22.0], 3.0 * apart - 4.0, &entries(&series));
         }
         let title = metric.name.trim_end_matches(" [m]").to_owned();
         let panel = Panel { title, x: Axis::of_names("task", &short), y, series };
@@ -68,4 +49,32 @@ pub(super) fn three(results: &Results<'_>) -> Canvas {
         panel.draw(&mut canvas, Frame { left, top: 66.0, width: wide, height: 236.0 });
     }
     canvas
+}
+
+/// A metric of every task, ours with bars and the paper's without.
+fn series(
+    results: &Results<'_>,
+    metric: &Metric,
+    arms: [(&str, &printed::ByRegime); 2],
+) -> Vec<Series> {
+    let tasks = results.tasks();
+    let mut all = Vec::new();
+    for (turn, (arm, theirs)) in arms.into_iter().enumerate() {
+        let side = 0.16 * (turn as f64 * 2.0 - 1.0);
+        let ours = tasks.iter().enumerate().filter_map(|(at, task)| {
+            let found = results.estimate(Cell { task, regime: None, arm }, metric)?;
+            Some(Point { x: at as f64 + side, y: found.value, bar: Some(found.interval) })
+        });
+        // Tasks have no order, so nothing joins them.
+        let style = Style { line: None, ..style(arm) };
+        all.push(Series { name: name(arm), style, points: ours.collect() });
+        let theirs = tasks.iter().enumerate().filter_map(|(at, task)| {
+            let row = printed::TASKS.iter().position(|known| known == task)?;
+            let y = printed::mean_over_regimes(theirs, row);
+            Some(Point { x: at as f64 + side * 1.9, y, bar: None })
+        });
+        let points = theirs.collect();
+        all.push(Series { name: paper_name(arm), style: paper(arm), points });
+    }
+    all
 }

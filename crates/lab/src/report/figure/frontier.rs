@@ -5,9 +5,9 @@
 //! constant thresholds that promise nothing can be compared too.
 
 use super::canvas::{Anchor, Canvas};
-use super::chart::{Axis, BLACK, Frame, Look, Panel, Point, Scale, Series, legend};
-use super::looks::{look, name};
-use crate::measure::estimate::{Cell, Estimate, Metric, Results, metric};
+use super::chart::{Axis, BLACK, Frame, Panel, Point, Scale, Series, Style, legend, values};
+use super::style::{name, style};
+use crate::measure::estimate::{Cell, Estimate, Results, metric};
 use crate::plan::Plan;
 
 /// The arms that have a budget.
@@ -18,59 +18,47 @@ pub(super) fn by_budget(results: &Results<'_>, plan: &Plan) -> Canvas {
     let tasks = results.tasks();
     let width = 30.0 + 260.0 * tasks.len().max(2) as f64;
     let mut canvas = Canvas::new(width, 800.0, "Incidents, return and interventions by budget");
-    let entries = ARMS.iter().rev().chain(&["threshold"]).map(|arm| (name(arm), look(arm)));
+    let entries = ARMS.iter().rev().chain(&["threshold"]).map(|arm| (name(arm), style(arm)));
     legend(&mut canvas, [62.0, 22.0], width, &entries.collect::<Vec<_>>());
     canvas.text([width - 14.0, 25.6], "bars: 95 % intervals", 10.0, Anchor::End, BLACK);
-    let budgets = sorted(&plan.budgets);
+    let (budgets, thresholds) = (sorted(&plan.budgets), sorted(&plan.thresholds));
     for (column, task) in tasks.iter().enumerate() {
-        let left = 62.0 + 260.0 * column as f64;
-        let found = |arm: &str, number: f64, metric: &Metric| -> Option<Estimate> {
-            let arm = format!("{arm}:{number}");
-            results.estimate(Cell { task, regime: None, arm: &arm }, metric)
-        };
-        let by_budget = |key: &str| -> Vec<Series> {
-            let series = |(place, arm): (usize, &&str)| {
-                let point = |budget: &f64| {
-                    let found = found(arm, *budget, metric(key))?;
-                    // A little to either side, so that none hides another.
-                    let x = budget * [0.92, 1.0, 1.08][place];
-                    Some(Point { x, y: found.value, bar: Some(found.interval) })
-                };
-                let points = budgets.iter().filter_map(point).collect();
-                Series { name: (*arm).to_owned(), look: look(arm), points }
-            };
-            ARMS.iter().enumerate().map(series).collect()
-        };
-        let against = |arm: &str, numbers: &[f64]| {
-            let point = |number: &f64| {
-                let x = found(arm, *number, metric("collision_rate"))?.value;
-                let y = found(arm, *number, metric("return_mean"))?;
-                Some(Point { x, y: y.value, bar: Some(y.interval) })
-            };
-            let points = numbers.iter().filter_map(point).collect();
-            // No line: these points have no order of their own.
-            Series { name: arm.to_owned(), look: Look { line: None, ..look(arm) }, points }
-        };
-        let mut trade: Vec<Series> = ARMS.iter().map(|arm| against(arm, &budgets)).collect();
-        trade.push(against("threshold", &sorted(&plan.thresholds)));
-        let values = |series: &[Series]| -> Vec<f64> {
-            let points = series.iter().flat_map(|series| &series.points);
-            points.flat_map(|point| point.bar.unwrap_or([point.y; 2])).collect()
-        };
-        let (incidents, returns) = (by_budget("collision_rate"), by_budget("return_mean"));
+        let of_task = OfTask { results, task, budgets: &budgets };
+        for (row, panel) in of_task.panels(column == 0, &thresholds).iter().enumerate() {
+            let (left, top) = (62.0 + 260.0 * column as f64, 64.0 + 246.0 * row as f64);
+            panel.draw(&mut canvas, Frame { left, top, width: 200.0, height: 190.0 });
+        }
+    }
+    canvas
+}
+
+/// One task's part of the frontier.
+struct OfTask<'a> {
+    results: &'a Results<'a>,
+    task: &'a str,
+    budgets: &'a [f64],
+}
+
+impl OfTask<'_> {
+    fn panels(&self, is_first: bool, thresholds: &[f64]) -> [Panel; 3] {
+        let (incidents, returns) =
+            (self.by_budget("collision_rate"), self.by_budget("return_mean"));
+        let mut trade: Vec<Series> =
+            ARMS.iter().map(|arm| self.against(arm, self.budgets)).collect();
+        trade.push(self.against("threshold", thresholds));
         let largest = values(&incidents).into_iter().fold(0.0, f64::max);
         let widest = trade.iter().flat_map(|s| &s.points).map(|p| p.x).fold(0.0, f64::max);
-        let label = |words: &'static str| if column == 0 { words } else { "" };
-        let panels = [
+        let label = |words: &'static str| if is_first { words } else { "" };
+        [
             Panel {
-                title: (*task).to_owned(),
-                x: budget_axis(&budgets),
+                title: self.task.to_owned(),
+                x: budget_axis(self.budgets),
                 y: Axis::of_rates(label("incident rate (root scale)"), largest),
                 series: incidents,
             },
             Panel {
                 title: String::new(),
-                x: budget_axis(&budgets),
+                x: budget_axis(self.budgets),
                 y: Axis::around(label("return"), values(&returns).into_iter()),
                 series: returns,
             },
@@ -80,13 +68,40 @@ pub(super) fn by_budget(results: &Results<'_>, plan: &Plan) -> Canvas {
                 y: Axis::around(label("return"), values(&trade).into_iter()),
                 series: trade,
             },
-        ];
-        for (row, panel) in panels.iter().enumerate() {
-            let top = 64.0 + 246.0 * row as f64;
-            panel.draw(&mut canvas, Frame { left, top, width: 200.0, height: 190.0 });
-        }
+        ]
     }
-    canvas
+
+    fn found(&self, arm: &str, number: f64, key: &str) -> Option<Estimate> {
+        let arm = format!("{arm}:{number}");
+        self.results.estimate(Cell { task: self.task, regime: None, arm: &arm }, metric(key))
+    }
+
+    /// A metric by budget, for each arm.
+    fn by_budget(&self, key: &str) -> Vec<Series> {
+        let series = |(place, arm): (usize, &&str)| {
+            let point = |budget: &f64| {
+                let found = self.found(arm, *budget, key)?;
+                // A little to either side, so that none hides another.
+                let x = budget * [0.92, 1.0, 1.08][place];
+                Some(Point { x, y: found.value, bar: Some(found.interval) })
+            };
+            let points = self.budgets.iter().filter_map(point).collect();
+            Series { name: (*arm).to_owned(), style: style(arm), points }
+        };
+        ARMS.iter().enumerate().map(series).collect()
+    }
+
+    /// Return against incidents, of an arm with each of some numbers.
+    fn against(&self, arm: &str, numbers: &[f64]) -> Series {
+        let point = |number: &f64| {
+            let x = self.found(arm, *number, "collision_rate")?.value;
+            let y = self.found(arm, *number, "return_mean")?;
+            Some(Point { x, y: y.value, bar: Some(y.interval) })
+        };
+        let points = numbers.iter().filter_map(point).collect();
+        // No line: these points have no order of their own.
+        Series { name: arm.to_owned(), style: Style { line: None, ..style(arm) }, points }
+    }
 }
 
 /// Numbers from small to large, each once.

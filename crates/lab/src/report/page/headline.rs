@@ -151,94 +151,105 @@ fn lead(made: &Made<'_>) -> String {
 }
 
 fn facts_of(made: &Made<'_>) -> Vec<Fact> {
-    let results = made.results;
-    let tasks = results.tasks();
-    let mut facts = Vec::from_iter(promises(made));
-    if let Some(Estimate { value, interval: [low, high], .. }) =
-        results.reduction(&paper::shared(&tasks), "dqn", "cpss")
-    {
-        let theirs = 1.0 - paper::MEAN_CPSS / paper::MEAN_DQN;
-        facts.push(Fact {
-            name: "Fewer collisions, on the same episodes",
-            value: format!("{:.1} %", value * 100.0),
-            more: format!(
-                "95 %: {:.1} to {:.1}; the paper's {:.1} %",
-                low * 100.0,
-                high * 100.0,
-                theirs * 100.0
-            ),
-            falls_short: value < theirs,
-        });
-    }
     let of = |task: &str, arm: &str, key: &str| {
-        results.estimate(Cell { task, regime: None, arm }, metric(key)).map(|found| found.value)
-    };
-    // Tasks on which ours is at least as good as something, and those on which it is not.
-    let mut compare = |name, good: &dyn Fn(&str) -> Option<bool>, missed: &str| {
-        let judged: Vec<(&str, bool)> =
-            tasks.iter().filter_map(|task| Some((*task, good(task)?))).collect();
-        let short: Vec<&str> =
-            judged.iter().filter(|(_, good)| !good).map(|(task, _)| *task).collect();
-        if !judged.is_empty() {
-            let more = match short.is_empty() {
-                true => "all of them".to_owned(),
-                false => format!("{missed} on {}", short.join(", ")),
-            };
-            let value = format!("{} of {} tasks", judged.len() - short.len(), judged.len());
-            facts.push(Fact { name, value, more, falls_short: !short.is_empty() });
-        }
+        let cell = Cell { task, regime: None, arm };
+        made.results.estimate(cell, metric(key)).map(|found| found.value)
     };
     let printed = |task: &str| {
         let place = paper::TASKS.iter().position(|known| *known == task)?;
         Some(paper::SUMMARY_CPSS[place])
     };
     let below_paper = |task: &str| Some(of(task, "cpss", "collision_rate")? <= printed(task)?);
-    compare("Collision rate at or below the paper's", &below_paper, "above it");
     let keeps_return =
         |task: &str| Some(of(task, "cpss", "return_mean")? >= of(task, "dqn", "return_mean")?);
-    compare("Return at least the DQN's", &keeps_return, "below it");
+    let tasks = made.results.tasks();
+    [
+        promises(made),
+        fewer(made),
+        compared("Collision rate at or below the paper's", &tasks, &below_paper, "above it"),
+        compared("Return at least the DQN's", &tasks, &keeps_return, "below it"),
+        interventions(&tasks, &|task| of(task, "cpss", "intervention_rate")),
+    ]
+    .into_iter()
+    .chain(episodes(made))
+    .flatten()
+    .collect()
+}
 
-    let rates =
-        tasks.iter().filter_map(|task| Some((of(task, "cpss", "intervention_rate")?, *task)));
+/// How many collisions fewer.
+fn fewer(made: &Made<'_>) -> Option<Fact> {
+    let tasks = made.results.tasks();
+    let Estimate { value, interval: [low, high], .. } =
+        made.results.reduction(&paper::shared(&tasks), "dqn", "cpss")?;
+    let theirs = 1.0 - paper::MEAN_CPSS / paper::MEAN_DQN;
+    let [low, high, printed] = [low, high, theirs].map(|share| share * 100.0);
+    Some(Fact {
+        name: "Fewer collisions, on the same episodes",
+        value: format!("{:.1} %", value * 100.0),
+        more: format!("95 %: {low:.1} to {high:.1}; the paper's {printed:.1} %"),
+        falls_short: value < theirs,
+    })
+}
+
+/// Tasks on which ours is at least as good as something, and those on which it is not.
+fn compared(
+    name: &'static str,
+    tasks: &[&str],
+    good: &dyn Fn(&str) -> Option<bool>,
+    missed: &str,
+) -> Option<Fact> {
+    let judged: Vec<(&str, bool)> =
+        tasks.iter().filter_map(|task| Some((*task, good(task)?))).collect();
+    let short: Vec<&str> = judged.iter().filter(|(_, good)| !good).map(|(task, _)| *task).collect();
+    let more = match short.is_empty() {
+        true => "all of them".to_owned(),
+        false => format!("{missed} on {}", short.join(", ")),
+    };
+    let value = format!("{} of {} tasks", judged.len() - short.len(), judged.len());
+    (!judged.is_empty()).then(|| Fact { name, value, more, falls_short: !short.is_empty() })
+}
+
+fn interventions(tasks: &[&str], rate: &dyn Fn(&str) -> Option<f64>) -> Option<Fact> {
+    let rates = tasks.iter().filter_map(|task| Some((rate(task)?, *task)));
     let mut rates: Vec<(f64, &str)> = rates.collect();
     rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if let (Some((least, calm)), Some((most, busy))) = (rates.first(), rates.last()) {
-        let (value, more) = match rates.len() {
-            1 => (format!("{:.1} %", most * 100.0), format!("on {busy}")),
-            _ => (
-                format!("{:.1} to {:.1} %", least * 100.0, most * 100.0),
-                format!("least on {calm}, most on {busy}"),
-            ),
-        };
-        facts.push(Fact { name: "Decisions intervened in", value, more, falls_short: *most > 0.2 });
-    }
+    let ((least, calm), (most, busy)) = (rates.first()?, rates.last()?);
+    let (value, more) = match rates.len() {
+        1 => (format!("{:.1} %", most * 100.0), format!("on {busy}")),
+        _ => (
+            format!("{:.1} to {:.1} %", least * 100.0, most * 100.0),
+            format!("least on {calm}, most on {busy}"),
+        ),
+    };
+    Some(Fact { name: "Decisions intervened in", value, more, falls_short: *most > 0.2 })
+}
+
+/// What the shielded episodes say, added up.
+fn episodes(made: &Made<'_>) -> [Option<Fact>; 2] {
+    let tasks = made.results.tasks();
     let shielded =
-        tasks.iter().flat_map(|task| results.units(Cell { task, regime: None, arm: "cpss" }));
+        tasks.iter().flat_map(|task| made.results.units(Cell { task, regime: None, arm: "cpss" }));
     let episodes: Vec<_> = shielded.flat_map(|record| &record.episodes).collect();
     let sum =
         |of: fn(&EpisodeRecord) -> u64| episodes.iter().map(|episode| of(episode)).sum::<u64>();
     let replaced = sum(EpisodeRecord::replaced);
-    if replaced > 0 {
-        let percent = |count: u64| format!("{:.1} %", 100.0 * count as f64 / replaced as f64);
-        facts.push(Fact {
-            name: "Replaced actions that avoided a crash",
-            value: percent(sum(|episode| episode.avoided)),
-            more: format!(
-                "of {replaced}; {} were false alarms",
-                percent(sum(|episode| episode.false_alarms))
-            ),
-            falls_short: false,
-        });
-    }
-    if !episodes.is_empty() {
-        let overspent = episodes.iter().filter(|episode| !episode.budget_kept).count();
-        let broken = episodes.iter().filter(|episode| !episode.envelope_held).count();
-        facts.push(Fact {
-            name: "Episodes that spent more than the budget",
-            value: format!("{overspent} of {}", episodes.len()),
-            more: format!("{broken} over the anytime envelope, checked at every decision"),
-            falls_short: broken + overspent > 0,
-        });
-    }
-    facts
+    let percent = |count: u64| format!("{:.1} %", 100.0 * count as f64 / replaced as f64);
+    let avoided = (replaced > 0).then(|| Fact {
+        name: "Replaced actions that avoided a crash",
+        value: percent(sum(|episode| episode.avoided)),
+        more: format!(
+            "of {replaced}; {} were false alarms",
+            percent(sum(|episode| episode.false_alarms))
+        ),
+        falls_short: false,
+    });
+    let overspent = sum(|episode| u64::from(!episode.budget_kept));
+    let broken = sum(|episode| u64::from(!episode.envelope_held));
+    let spent = (!episodes.is_empty()).then(|| Fact {
+        name: "Episodes that spent more than the budget",
+        value: format!("{overspent} of {}", episodes.len()),
+        more: format!("{broken} over the anytime envelope, checked at every decision"),
+        falls_short: broken + overspent > 0,
+    });
+    [avoided, spent]
 }

@@ -19,10 +19,35 @@ use crate::report::table::{Entry, Table};
 const ELSEWHERE: [&str; 5] = ["glance", "promise", "collision_summary", "price", "cells"];
 
 pub(super) fn section(made: &Made<'_>, command: &str) -> String {
-    let plan = made.plan;
-    let list = |names: &[String]| names.join(", ");
     let mut html = "<dl class=\"run\">\n".to_owned();
-    for (name, value) in [
+    for (name, value) in facts(made.plan, command) {
+        if !value.is_empty() {
+            // Writing to a string cannot fail, here and below.
+            let _ = writeln!(html, "<dt>{name}</dt><dd>{value}</dd>");
+        }
+    }
+    html += "</dl>\n";
+    html += &html::table(&shields(&made.results.tasks()));
+    html += "<p>METHODOLOGY.md of the project says how each number is made, how settings were chosen, and what \
+             still fails.</p>\n";
+    for table in made.tables {
+        if !ELSEWHERE.contains(&table.name) && !table.name.starts_with("what_if") {
+            let _ = writeln!(
+                html,
+                "<details class=\"more\"><summary>{}</summary>\n{}</details>",
+                escaped(&table.title),
+                html::table(table)
+            );
+        }
+    }
+    html + "<p class=\"note\">Every metric of every cell and arm, unrounded, is in \
+            <code>tables/cells.csv</code>.</p>\n"
+}
+
+/// What the run was, by name.
+fn facts(plan: &Plan, command: &str) -> [(&'static str, String); 12] {
+    let list = |names: &[String]| names.join(", ");
+    [
         ("command", format!("<code>{}</code>", escaped(command))),
         ("day, machine", format!("{}, {}", today(), escaped(&machine()))),
         ("program", escaped(concat!("cpss ", env!("CARGO_PKG_VERSION")))),
@@ -61,28 +86,7 @@ pub(super) fn section(made: &Made<'_>, command: &str) -> String {
             "interventions",
             "share of decisions on which the proposal was refused".to_owned(),
         ),
-    ] {
-        if !value.is_empty() {
-            // Writing to a string cannot fail, here and below.
-            let _ = writeln!(html, "<dt>{name}</dt><dd>{value}</dd>");
-        }
-    }
-    html += "</dl>\n";
-    html += &html::table(&shields(&made.results.tasks()));
-    html += "<p>METHODOLOGY.md of the project says how each number is made, how settings were chosen, and what \
-             still fails.</p>\n";
-    for table in made.tables {
-        if !ELSEWHERE.contains(&table.name) && !table.name.starts_with("what_if") {
-            let _ = writeln!(
-                html,
-                "<details class=\"more\"><summary>{}</summary>\n{}</details>",
-                escaped(&table.title),
-                html::table(table)
-            );
-        }
-    }
-    html + "<p class=\"note\">Every metric of every cell and arm, unrounded, is in \
-            <code>tables/cells.csv</code>.</p>\n"
+    ]
 }
 
 /// Which policies drove.

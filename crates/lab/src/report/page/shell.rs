@@ -52,10 +52,6 @@ const MODULES: [(&str, &str); 15] = modules![
 ];
 
 /// One self-contained page.
-///
-/// # Errors
-///
-/// Data that cannot be written as JSON.
 pub(crate) fn page(title: &str, body: &str, data: &impl Serialize) -> Result<String> {
     let data = serde_json::to_string(data).context("the page's data")?.replace('<', "\\u003c");
     let mut page = String::with_capacity(data.len() + body.len() + (1 << 17));

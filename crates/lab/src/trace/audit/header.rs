@@ -34,10 +34,6 @@ pub(super) struct Episode {
 
 impl Episode {
     /// Checks a header.
-    ///
-    /// # Errors
-    ///
-    /// A field that does not go with the task or the arm.
     pub(super) fn of(header: &Header) -> Result<Episode, Problem> {
         let unknown = |field, found: &str| Problem::Unknown { field, found: found.to_owned() };
         let id: TaskId = header.task.parse().map_err(|_| unknown("task", &header.task))?;

@@ -20,10 +20,6 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Opens every line, in order.
-    ///
-    /// # Errors
-    ///
-    /// The first line that is not where it belongs; or another version.
     pub(super) fn open(bytes: &[u8]) -> Result<Lines, Finding> {
         check_version(bytes)?;
         let mut chain = Chain::default();
@@ -54,10 +50,6 @@ impl Lines {
     }
 
     /// Reads a line, counted from 1.
-    ///
-    /// # Errors
-    ///
-    /// A line that is not what belongs there.
     pub(super) fn parse<T: DeserializeOwned>(&self, line: usize) -> Result<T, Finding> {
         let body = line.checked_sub(1).and_then(|place| self.bodies.get(place));
         serde_json::from_slice(body.map_or(&[], Vec::as_slice))

@@ -35,10 +35,6 @@ pub(super) struct Steps {
 
 impl Steps {
     /// Before the first decision.
-    ///
-    /// # Errors
-    ///
-    /// A shield whose numbers make no sense.
     pub(super) fn new(header: &Header, episode: Episode) -> Result<Steps, Problem> {
         let shield = Shield::new(header.shield).map_err(|error| refused(&error))?;
         let look_ahead = look_ahead(episode.task.decision_time);
@@ -65,10 +61,6 @@ impl Steps {
     }
 
     /// Judges and settles a decision again.
-    ///
-    /// # Errors
-    ///
-    /// The first answer that is another.
     pub(super) fn derive(&mut self, step: &Step) -> Result<(), Problem> {
         same("t", step.t, self.shield.ledger().step())?;
         self.check_going_on(step)?;
@@ -165,15 +157,11 @@ impl Steps {
     }
 
     /// What the last scene says about the end, and whether the time was up.
-    ///
-    /// # Errors
-    ///
-    /// A scene without an ego.
     pub(super) fn ending(&self, scene: &[Pose]) -> Result<(Ending, bool), Problem> {
-        Ok((self.look(scene)?, self.episode.task.rules.is_truncated(self.time)))
+        Ok((self.ending_at(scene)?, self.episode.task.rules.is_truncated(self.time)))
     }
 
-    fn look(&self, scene: &[Pose]) -> Result<Ending, Problem> {
+    fn ending_at(&self, scene: &[Pose]) -> Result<Ending, Problem> {
         let ending = scene.first().and_then(|ego| Ending::at(&self.episode.task, ego));
         ending.ok_or_else(|| Problem::Unknown {
             field: "scene: ego",

@@ -58,7 +58,7 @@ impl Totals {
     pub(super) fn add(&mut self, step: Step) {
         // A step's scene is what the step before it led to.
         if step.t > 0 {
-            self.look(&step.scene);
+            self.observe(&step.scene);
         }
         self.rewards += step.reward;
         self.discounted_rewards += self.discount * step.reward;
@@ -77,17 +77,13 @@ impl Totals {
     }
 
     /// Compares the end with what was added, and returns which of its fields stay as written.
-    ///
-    /// # Errors
-    ///
-    /// The first field that is another.
     pub(super) fn check(
         mut self,
         end: &End,
         seed: u64,
         steps: &Steps,
     ) -> Result<Vec<&'static str>, Problem> {
-        self.look(&end.scene);
+        self.observe(&end.scene);
         let record = &end.record;
         let account = steps.certificate(record.failed());
         let derived = CertificateLine::from(&account);
@@ -185,7 +181,7 @@ impl Totals {
     }
 
     /// Takes in where a step led to.
-    fn look(&mut self, scene: &[Pose]) {
+    fn observe(&mut self, scene: &[Pose]) {
         let Some((ego, others)) = scene.split_first() else { return };
         self.speeds += ego.3;
         for other in others {

@@ -1,20 +1,18 @@
 //! How does a trace fit into a page?
 //!
 //! A trace is written for auditors: a line per decision, each with its names and its hash. A page needs
-//! the same numbers by the column, and needs them small. A [`Film`] is that: what the shield was told
+//! the same numbers by the column, and needs them small. A [`Replay`] is that: what the shield was told
 //! and what it answered, to the last bit; scenes in whole centimetres, milliradians and centimetres
 //! per second, each as its difference from the one before; roads apart, since all episodes of a task
-//! share one ([`Reel`]). Start at [`Reel::add`]. `viewer/episode.js` reads it.
+//! share one ([`Replays`]). Start at [`Replays::add`]. `viewer/episode.js` reads it.
 //!
 //! **Invariants:** numbers of the account are copied, never derived; a trace that does not audit still
-//! becomes a film as far as it can be read, and the film says what is wrong with it.
+//! becomes a replay as far as it can be read, and the replay says what is wrong with it.
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
-use cpss_shield::ShieldSpec;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{Error, SerializeMap, Serializer};
 
 use crate::play::branch::look_ahead;
 use crate::record::EpisodeRecord;
@@ -22,15 +20,15 @@ use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
 use crate::trace::audit::audit;
-use crate::trace::{CertificateLine, End, Header, LaneLine, ShieldLine, Step};
+use crate::trace::{CertificateLine, End, Header, LaneLine, Step, read_line};
 
 /// Films, with the roads that they share.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Reel {
-    /// Roads; a film names its own by place.
+pub(crate) struct Replays {
+    /// Roads; a replay names its own by place.
     pub roads: Vec<Road>,
     /// Films.
-    pub films: Vec<Film>,
+    pub films: Vec<Replay>,
 }
 
 /// What does not move.
@@ -46,36 +44,18 @@ pub(crate) struct Road {
 
 /// One episode, for watching.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Film {
+pub(crate) struct Replay {
     /// The trace's file name.
     pub file: String,
     /// The hash that it ends in, if it audits.
     pub chain_end: Option<String>,
     /// What is wrong with it, if it does not.
     pub unsound: Option<String>,
-    /// The program that wrote it.
-    pub program: String,
-    /// Task id.
-    pub task: String,
-    /// Regime.
-    pub regime: String,
-    /// Arm.
-    pub arm: String,
-    /// Whether the arm's costs came from the true world's future.
-    pub privileged: bool,
-    /// Policy.
-    pub policy: String,
-    /// The episode's seed.
-    pub seed: u64,
-    /// Names of the actions.
-    pub actions: Vec<String>,
-    /// Time between two decisions \[s\].
-    pub decision_time: f64,
+    /// Which episode it is, under which shield.
+    #[serde(flatten, serialize_with = "without_road")]
+    pub header: Header,
     /// Over how many decisions a branch is played; none for a task that nobody knows.
     pub look_ahead: Option<u64>,
-    /// The shield.
-    #[serde(with = "ShieldLine")]
-    pub shield: ShieldSpec,
     /// The place of its road.
     pub road: usize,
     /// By step: the action proposed.
@@ -126,37 +106,33 @@ pub(crate) struct Film {
     pub certificate: Option<CertificateLine>,
 }
 
-impl Reel {
-    /// Takes a trace in, audits it on the way, and returns the place of its film.
-    ///
-    /// # Errors
-    ///
-    /// A trace without a readable first line: there is nothing to show.
+impl Replays {
+    /// Takes a trace in, audits it on the way, and returns the place of its replay.
     pub(crate) fn add(&mut self, file: &str, text: &[u8]) -> Result<usize> {
         let audited = audit(text);
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines();
-        let header: Header = read(lines.next().unwrap_or_default())
+        let header: Header = read_line(lines.next().unwrap_or_default())
             .context("its first line is not the header of a trace")?;
         // As far as it can be read; what is wrong with the rest, the audit has said.
         let mut steps: Vec<Step> = Vec::new();
         let mut end: Option<End> = None;
         for line in lines {
-            if let Ok(step) = read(line) {
+            if let Ok(step) = read_line(line) {
                 steps.push(step);
             } else {
-                end = read(line).ok();
+                end = read_line(line).ok();
                 break;
             }
         }
         let Header { car, lanes, obstacles, .. } = header.clone();
         let road = self.place_of(Road { car, lanes, obstacles });
-        let mut film = Film::new(file, &header, road, &steps, end);
+        let mut replay = Replay::new(file, header, road, &steps, end);
         match audited {
-            Ok(report) => film.chain_end = Some(report.chain_end),
-            Err(finding) => film.unsound = Some(finding.to_string()),
+            Ok(report) => replay.chain_end = Some(report.chain_end),
+            Err(finding) => replay.unsound = Some(finding.to_string()),
         }
-        self.films.push(film);
+        self.films.push(replay);
         Ok(self.films.len() - 1)
     }
 
@@ -168,27 +144,17 @@ impl Reel {
     }
 }
 
-impl Film {
-    fn new(file: &str, header: &Header, road: usize, steps: &[Step], end: Option<End>) -> Film {
-        let header = header.clone();
+impl Replay {
+    fn new(file: &str, header: Header, road: usize, steps: &[Step], end: Option<End>) -> Replay {
         let task: Option<TaskId> = header.task.parse().ok();
         let number = |of: &dyn Fn(&Step) -> Exact| column(steps, |step| Short(of(step).0));
         let poses = steps.iter().map(|step| &step.scene).chain(end.as_ref().map(|end| &end.scene));
-        Film {
+        Replay {
             file: file.to_owned(),
             chain_end: None,
             unsound: None,
-            program: header.program,
-            task: header.task,
-            regime: header.regime,
-            arm: header.arm,
-            privileged: header.privileged,
-            policy: header.policy,
-            seed: header.seed,
-            actions: header.actions,
-            decision_time: header.decision_time,
             look_ahead: task.map(|_| look_ahead(header.decision_time)),
-            shield: header.shield,
+            header,
             road,
             proposal: column(steps, |step| step.proposal),
             allowed: column(steps, |step| step.allowed),
@@ -215,6 +181,17 @@ impl Film {
             certificate: end.map(|end| end.certificate),
         }
     }
+}
+
+/// A header, but for what does not move, which films share, and what nobody is shown.
+fn without_road<S: Serializer>(header: &Header, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serde_json::to_value(header).map_err(S::Error::custom)?;
+    if let Some(fields) = fields.as_object_mut() {
+        for name in ["cpss_trace", "risk", "car", "lanes", "obstacles"] {
+            fields.remove(name);
+        }
+    }
+    fields.serialize(serializer)
 }
 
 /// A number by step. Where it seldom changes, only the changes are written: `{"at":[0,7],"is":[a,b]}`.
@@ -290,12 +267,6 @@ fn differences<'a>(scenes: impl Iterator<Item = &'a Vec<Pose>>) -> Vec<Vec<i64>>
             coded
         })
         .collect()
-}
-
-/// Reads a line without its hash; whoever doubts it audits the trace.
-fn read<T: DeserializeOwned>(line: &str) -> Result<T> {
-    let (body, _) = line.rsplit_once(",\"h\":").context("a line of a trace has no hash")?;
-    serde_json::from_str(&format!("{body}}}")).context("a line of a trace")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! the whole shield, are also far apart in brightness. What is the paper's is hollow and has no line.
 
 use super::canvas::{Dash, Ink};
-use super::chart::{Look, Marker};
+use super::chart::{Marker, Style};
 
 const ORANGE: Ink = [0xd9, 0x5f, 0x0e];
 const BLUE: Ink = [0x0b, 0x35, 0x6b];
@@ -13,8 +13,8 @@ const PURPLE: Ink = [0x98, 0x4e, 0xa3];
 const TEAL: Ink = [0x2c, 0x96, 0x9c];
 const GREY: Ink = [0x77, 0x77, 0x77];
 
-/// An arm's look.
-pub(super) fn look(arm: &str) -> Look {
+/// The style of an arm.
+pub(super) fn style(arm: &str) -> Style {
     let (ink, marker, filled, dash, width) = match arm {
         "dqn" => (ORANGE, Marker::Circle, true, Dash::Dashed, 1.5),
         "cpss" => (BLUE, Marker::Square, true, Dash::Solid, 1.9),
@@ -24,17 +24,17 @@ pub(super) fn look(arm: &str) -> Look {
         "context-only" => (TEAL, Marker::Diamond, true, Dash::Dashed, 1.2),
         _ => (GREY, Marker::Cross, false, Dash::Dotted, 1.2),
     };
-    Look { ink, marker, filled, line: Some(dash), width }
+    Style { ink, marker, filled, line: Some(dash), width }
 }
 
-/// The look of an arm's number in the paper.
-pub(super) fn paper(arm: &str) -> Look {
-    Look { filled: false, line: None, ..look(arm) }
+/// The style of an arm's number in the paper.
+pub(super) fn paper(arm: &str) -> Style {
+    Style { filled: false, line: None, ..style(arm) }
 }
 
 /// A bare line.
-pub(super) fn line(arm: &str, dash: Dash, width: f64) -> Look {
-    Look { marker: Marker::Bare, line: Some(dash), width, ..look(arm) }
+pub(super) fn line(arm: &str, dash: Dash, width: f64) -> Style {
+    Style { marker: Marker::Bare, line: Some(dash), width, ..style(arm) }
 }
 
 /// What an arm's number in the paper is called in a legend.
