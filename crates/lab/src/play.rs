@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`episode`] | what happens in one shielded episode? The main flow of the whole project |
 //! | `tally` | what is added to its record with each decision? |
+//! | [`ending`] | how did a step end, and what did it cost? |
 //! | [`branch`] | what would a replaced action have led to? |
 //! | [`arm`] | which methods are compared, and with which shield? |
 //! | [`policy`], `view` | which policy drives; what does it see, when it was not made here? |
@@ -15,6 +16,7 @@
 pub mod arm;
 pub mod branch;
 pub mod critic;
+pub mod ending;
 pub mod episode;
 pub(crate) mod oracle;
 pub mod policy;

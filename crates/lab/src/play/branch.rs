@@ -9,11 +9,11 @@
 //!
 //! **Absent on purpose:** the shield. What it would have done next is not the question.
 
-use cpss_highway::{Action, Scene, Step, World};
+use cpss_highway::{Action, Scene, World};
 use cpss_learn::QFunction;
-use cpss_risk::closeness::closeness;
 
-use crate::play::regime::Drift;
+use super::ending::{is_incident, realised_cost};
+use super::regime::Drift;
 use crate::record::exact::Exact;
 use crate::record::pose::ghost_pose;
 use crate::record::what_if::WhatIf;
@@ -66,7 +66,7 @@ impl Brancher {
             what_if.ghost.extend(ghost_pose(scene));
             if taken.is_over() {
                 // Time that is up is no failure, wherever the ego is then; so the costs say it too.
-                what_if.crashed = world.ego().crashed || taken.terminated && is_off_road(&world);
+                what_if.crashed = is_incident(&world, taken.terminated);
                 break;
             }
             drift.apply(&mut world);
@@ -87,16 +87,6 @@ pub fn look_ahead(decision_time: f64) -> u64 {
 pub(crate) fn decisions_within(time: f64, decision_time: f64) -> u64 {
     // Less a crumb, so that a rounding error of the quotient does not make one more.
     (time / decision_time - 1e-9).ceil().max(1.0) as u64
-}
-
-/// How close a step came to anything, or 1 if it ended off the road.
-pub fn realised_cost(scene: &Scene, world: &World, taken: &Step) -> f64 {
-    if taken.terminated && is_off_road(world) { 1.0 } else { closeness(world.task(), scene) }
-}
-
-/// Whether the ego is off the road.
-pub fn is_off_road(world: &World) -> bool {
-    !world.ego().on_road(&world.task().network)
 }
 
 #[cfg(test)]

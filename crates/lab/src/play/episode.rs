@@ -18,7 +18,8 @@ use cpss_shield::{
 };
 
 use super::arm::{Arm, ShieldSettings};
-use super::branch::{Branch, Brancher, look_ahead, realised_cost};
+use super::branch::{Branch, Brancher, look_ahead};
+use super::ending::realised_cost;
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
 use super::tally::{Taken, Tally};

@@ -224,7 +224,7 @@ impl Regime {
         let intensity = timeline.at(0.0);
         let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
         let mut world = World::new(Arc::clone(&self.tasks[level]), seed);
-        let mut drift = Drift::new(self.spec.full.clone(), world.temper(), timeline, random);
+        let mut drift = Drift::new(self.spec.full.clone(), world.parameters(), timeline, random);
         drift.add_cars(&mut world, intensity);
         drift.apply(&mut world);
         (world, drift)

@@ -7,7 +7,8 @@ use cpss_highway::{Scene, Step, World};
 use cpss_risk::closeness::min_distance;
 use cpss_shield::{Certificate, Decision, Reason, ShieldSpec};
 
-use super::branch::{Branch, is_off_road};
+use super::branch::Branch;
+use super::ending::is_off_road;
 use crate::record::EpisodeRecord;
 use crate::record::what_if::{Effects, WhatIf};
 

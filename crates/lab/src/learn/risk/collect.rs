@@ -17,9 +17,10 @@ use cpss_learn::critic::experience::{Experience, Next};
 use cpss_risk::features::Inputs;
 use rayon::prelude::*;
 
-use super::driver::{Driver, is_incident, judge, least};
+use super::driver::{Driver, judge, least};
 use super::weave::Weave;
 use super::{USUAL_THRESHOLD, longest_episode};
+use crate::play::ending::is_incident;
 use crate::play::regime::{Drift, Regime};
 use crate::tasks::SHIPPED_SEEDS;
 

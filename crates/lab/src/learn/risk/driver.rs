@@ -9,7 +9,6 @@ use cpss_learn::critic::{Critic, Scratch};
 use cpss_risk::ActionKey;
 use cpss_risk::features::Features;
 
-use crate::play::branch::is_off_road;
 use crate::play::policy::PolicySource;
 use crate::play::regime::Regime;
 use crate::tasks::SHIPPED_SEEDS;
@@ -75,9 +74,4 @@ pub(super) fn judge(risks: &[f64], proposal: usize, threshold: f64) -> usize {
         }
     }
     if risks[proposal] - risks[least] <= threshold { proposal } else { least }
-}
-
-/// Whether what must not happen has happened: a crash, or an end off the road.
-pub(super) fn is_incident(world: &World, terminated: bool) -> bool {
-    world.ego().crashed || terminated && is_off_road(world)
 }

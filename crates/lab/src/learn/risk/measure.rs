@@ -15,8 +15,9 @@ use cpss_risk::LearnedRisk;
 use rayon::prelude::*;
 
 use super::USUAL_THRESHOLD;
-use super::driver::{Driver, is_incident, judge};
+use super::driver::{Driver, judge};
 use crate::play::arm::{Arm, ShieldSettings};
+use crate::play::ending::is_incident;
 use crate::play::episode::Player;
 use crate::play::policy::PolicySource;
 use crate::play::regime::{Drift, Regime};

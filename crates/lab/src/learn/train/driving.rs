@@ -8,6 +8,8 @@ use std::sync::Arc;
 use cpss_highway::{Action, Step, Task, World};
 use cpss_learn::{End, Env, Outcome};
 
+use crate::play::ending::has_failed;
+
 /// One world to learn in.
 #[derive(Clone, Debug)]
 pub(crate) struct Driving {
@@ -48,12 +50,6 @@ impl Env for Driving {
             crashed: has_failed(&self.world),
         }
     }
-}
-
-/// Whether the ego has crashed or left the road: what a policy is for avoiding.
-pub(crate) fn has_failed(world: &World) -> bool {
-    let ego = world.ego();
-    ego.crashed || !ego.on_road(&world.task().network)
 }
 
 /// A step that is both terminal and the last in time is terminal: no reward could have followed.

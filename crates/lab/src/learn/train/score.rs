@@ -16,7 +16,7 @@ use cpss_learn::{ActError, Policy, QFunction};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::driving::has_failed;
+use crate::play::ending::has_failed;
 
 /// First seed of the episodes that scores are made on. No training run plays it or any later one.
 pub(crate) const SCORE_SEED: u64 = 1_500_000;

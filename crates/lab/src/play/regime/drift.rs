@@ -1,12 +1,12 @@
 //! What does drift do to a running world?
 //!
-//! Before every decision [`Drift::apply`] brings the traffic's temper up to the present intensity,
+//! Before every decision [`Drift::apply`] brings the drivers' parameters up to the present intensity,
 //! and now and then makes the car ahead of the ego brake. Everything goes through
 //! [`World::disturb`], and every draw comes from a stream of the episode's own.
 
 use std::sync::Arc;
 
-use cpss_highway::driver::Temper;
+use cpss_highway::driver::DriverParameters;
 use cpss_highway::random::Generator;
 use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::LENGTH;
@@ -22,17 +22,17 @@ const EGO_HEADWAY: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub struct Drift {
     full: Intensity,
-    base: Temper,
+    base: DriverParameters,
     timeline: Timeline,
     random: Generator,
     applied: f64,
 }
 
 impl Drift {
-    /// The drift of an episode whose traffic has this temper to begin with.
+    /// The drift of an episode whose drivers have these parameters to begin with.
     pub(super) fn new(
         full: Intensity,
-        base: Temper,
+        base: DriverParameters,
         timeline: Timeline,
         random: Generator,
     ) -> Drift {
@@ -45,7 +45,7 @@ impl Drift {
         if intensity != self.applied {
             self.applied = intensity;
             // Numbers within the checked ranges are never refused.
-            let _ = world.disturb(Disturbance::Temper(self.temper(intensity)));
+            let _ = world.disturb(Disturbance::Drivers(self.parameters(intensity)));
             if let Some(Spawning { usual }) = tasks::of(world.task().id).spec.drift.spawning {
                 let chance = blend(usual, self.full.spawn_probability, intensity);
                 let _ = world.disturb(Disturbance::SpawnProbability(chance));
@@ -57,9 +57,9 @@ impl Drift {
         }
     }
 
-    fn temper(&self, intensity: f64) -> Temper {
-        let Temper { headway, jam_distance, comfort_acceleration, .. } = self.base;
-        Temper {
+    fn parameters(&self, intensity: f64) -> DriverParameters {
+        let DriverParameters { headway, jam_distance, comfort_acceleration, .. } = self.base;
+        DriverParameters {
             // Dense traffic flows because its drivers follow closely, and it stays as dense as it
             // began: with wide gaps wanted again, all of it would drop below the ego's slowest speed.
             headway: blend(headway, self.full.headway, intensity.max(self.timeline.at(0.0))),

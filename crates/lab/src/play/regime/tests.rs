@@ -102,7 +102,7 @@ fn extra_at_the_merge(full: &Intensity) -> [usize; 2] {
         let spec = RegimeSpec { full: full.clone(), ..RegimeSpec::load("stationary").unwrap() };
         let mut random = Generator::seeded(seed);
         let timeline = Timeline::draw(&spec, 14.0, &mut random);
-        Drift::new(full.clone(), world.temper(), timeline, random).add_cars(&mut world, 1.0);
+        Drift::new(full.clone(), world.parameters(), timeline, random).add_cars(&mut world, 1.0);
         let [now, now_on_ramp] = count(&world);
         [now - all - (now_on_ramp - on_ramp), now_on_ramp - on_ramp]
     });
