@@ -22,8 +22,9 @@ use cpss_learn::{Learner, Policy};
 use serde::Serialize;
 
 use crate::files::atomic::write_atomically;
+use crate::learn::files::RunFiles;
 use crate::learn::train::driving::Driving;
-use crate::learn::train::journal::{Journal, RunFiles};
+use crate::learn::train::journal::Journal;
 use crate::learn::train::score::{Driver, SCORE_SEED, Score, score};
 use crate::learn::train::settings::{TrainSettings, read_settings, shipped_settings};
 use crate::play::seed;
@@ -110,13 +111,13 @@ struct Report<'a> {
 /// Runs `cpss train`.
 pub(super) fn run(options: &Options) -> Result<()> {
     let settings = settings_of(options)?;
-    let files = RunFiles::beside(&options.out())?;
+    let files = RunFiles::beside(&options.out(), "policy")?;
     ensure!(
         !options.resume || files.checkpoint.exists(),
         "there is no run to go on with: {} is not there; leave --resume out to begin one",
         files.checkpoint.display()
     );
-    let _lock = files.claim()?;
+    let _lock = files.claim("cpss train")?;
     let task = policy_task(options.env);
     let mut learner = learner(options, &files, &settings, &task)?;
     let mut journal = Journal::open(&files, &learner.progress())?;
@@ -159,7 +160,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let report = Report {
         env: options.env.name(),
         seed: options.seed,
-        out: &files.policy,
+        out: &files.result,
         steps: progress.steps,
         seconds,
         steps_per_second: (progress.steps - first) as f64 / seconds,
@@ -237,7 +238,7 @@ fn finish(
         (card::CONFIG, policy_config(options.env).to_string()),
     ];
     let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
-    write_atomically(&files.policy, &Policy::new(learner.network().clone(), card).to_bytes())?;
+    write_atomically(&files.result, &Policy::new(learner.network().clone(), card).to_bytes())?;
     if files.checkpoint.exists() {
         std::fs::remove_file(&files.checkpoint)
             .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;

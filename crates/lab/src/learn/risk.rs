@@ -12,7 +12,7 @@
 pub(crate) mod calibrate;
 pub(crate) mod collect;
 mod driver;
-pub(crate) mod journal;
+mod journal;
 pub(crate) mod measure;
 pub(crate) mod rounds;
 mod weave;

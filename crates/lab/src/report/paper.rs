@@ -125,6 +125,16 @@ const SPREAD_CPSS: ByRegime = [
     [0.008, 0.009, 0.012, 0.015],
 ];
 
+/// The paper's row of a task, if it has one.
+pub(crate) fn row(task: &str) -> Option<usize> {
+    TASKS.iter().position(|known| *known == task)
+}
+
+/// The paper's column of a regime, if it has one.
+pub(crate) fn column(regime: &str) -> Option<usize> {
+    REGIMES.iter().position(|known| *known == regime)
+}
+
 /// Those of some tasks that the paper has too, or all of them if it has none: what may stand beside its means.
 pub(crate) fn shared<'a>(tasks: &[&'a str]) -> Vec<&'a str> {
     let shared: Vec<&str> = tasks.iter().copied().filter(|task| TASKS.contains(task)).collect();

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::measure::estimate::{Estimate, METRICS};
+use crate::measure::estimate::{Cell, Estimate, METRICS, Metric, Results};
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,11 @@ impl Entry {
     /// Words.
     pub fn words(words: &str) -> Entry {
         Entry::Words(words.to_owned())
+    }
+
+    /// A metric of a cell.
+    pub(crate) fn of(results: &Results<'_>, cell: Cell<'_>, metric: &Metric) -> Entry {
+        Entry::estimate(results.estimate(cell, metric), metric.decimals)
     }
 
     /// An estimate, or nothing.

@@ -94,7 +94,7 @@ pub(crate) fn collision_summary(results: &Results<'_>) -> Table {
     let mut rows: Vec<Vec<Entry>> = Vec::new();
     for task in &tasks {
         let theirs = |table: [f64; 4]| {
-            let row = paper::TASKS.iter().position(|known| known == task);
+            let row = paper::row(task);
             row.map_or(Entry::Empty, |row| Entry::Number(table[row], 4))
         };
         rows.push(vec![
@@ -140,9 +140,7 @@ pub(crate) fn collision_summary(results: &Results<'_>) -> Table {
 /// What the shield costs: return, speed and success beside the policy's own, and how often it acts.
 fn price(results: &Results<'_>) -> Table {
     let found = |task: &str, arm: &str, key: &str| {
-        let metric = metric(key);
-        let cell = Cell { task, regime: None, arm };
-        Entry::estimate(results.estimate(cell, metric), metric.decimals)
+        Entry::of(results, Cell { task, regime: None, arm }, metric(key))
     };
     let row = |task: &str| {
         vec![
@@ -187,12 +185,12 @@ fn by_regime(
         for (arm, theirs) in ["dqn", "cpss"].into_iter().zip(theirs) {
             let ours = regimes.iter().map(|regime| {
                 let cell = Cell { task, regime: Some(regime), arm };
-                Entry::estimate(results.estimate(cell, metric), metric.decimals)
+                Entry::of(results, cell, metric)
             });
             rows.push([Entry::words(task), Entry::words(arm)].into_iter().chain(ours).collect());
-            let Some(row) = paper::TASKS.iter().position(|known| *known == task) else { continue };
+            let Some(row) = paper::row(task) else { continue };
             let printed = regimes.iter().map(|regime| {
-                let column = paper::REGIMES.iter().position(|known| known == regime);
+                let column = paper::column(regime);
                 let number = |column: usize| Entry::Number(theirs[row][column], metric.decimals);
                 column.map_or(Entry::Empty, number)
             });
@@ -218,16 +216,13 @@ fn diagnostics(results: &Results<'_>) -> Option<Table> {
     }
     let mut rows = Vec::new();
     for task in results.tasks() {
-        let row = paper::TASKS.iter().position(|known| *known == task);
+        let row = paper::row(task);
         for (arm, risk, distance) in [
             ("dqn", &paper::PROXIMITY_DQN, &paper::DISTANCE_DQN),
             ("cpss", &paper::PROXIMITY_CPSS, &paper::DISTANCE_CPSS),
         ] {
-            let ours = |key| {
-                let metric = metric(key);
-                let cell = Cell { task, regime: Some(regime), arm };
-                Entry::estimate(results.estimate(cell, metric), metric.decimals)
-            };
+            let ours =
+                |key| Entry::of(results, Cell { task, regime: Some(regime), arm }, metric(key));
             let theirs = |table: &paper::ByRegime, column: usize, decimals| {
                 row.map_or(Entry::Empty, |row| Entry::Number(table[row][column], decimals))
             };

@@ -12,8 +12,8 @@ use cpss_risk::card::MOST_RESOLUTION;
 
 use super::score;
 use crate::files::atomic::{can_write, write_atomically};
+use crate::learn::files::check_place;
 use crate::learn::risk::calibrate::{Known, SHIFTS, Stage, certify};
-use crate::learn::risk::journal::check_place;
 use crate::learn::risk::{enough, load_regimes};
 use crate::play::critic::RiskSource;
 use crate::terminal::note;
@@ -63,7 +63,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 /// Runs `cpss risk calibrate`.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    check_place(&options.out)?;
+    check_place(&options.out, "critic")?;
     can_write(&options.out)?;
     let risk = options.risk.load(options.env)?;
     let learning = risk.card().learning.clone();

@@ -5,61 +5,17 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use cpss_learn::events::EventWriter;
 
 use super::calibrate::Account;
-use crate::files::lock::Lock;
+use crate::learn::files::{RunFiles, unix_time};
 use crate::terminal::note;
 
 /// About as many lines as a log gets, whatever the length of the run.
 const LOG_LINES: u64 = 200;
-
-/// The files of one run.
-#[derive(Clone, Debug)]
-pub(super) struct RunFiles {
-    /// The critic, written when all is done.
-    pub(super) critic: PathBuf,
-    /// The run in progress.
-    pub(super) checkpoint: PathBuf,
-    log: PathBuf,
-    events: PathBuf,
-    /// Held as long as the files are written: two runs would write over each other's checkpoint and logs.
-    _lock: Arc<Lock>,
-}
-
-impl RunFiles {
-    /// Names the files of a run whose critic goes to `critic`, makes their folder and claims them.
-    pub(super) fn beside(critic: &Path) -> Result<RunFiles> {
-        check_place(critic)?;
-        let events = critic.with_extension("tensorboard");
-        std::fs::create_dir_all(&events)
-            .with_context(|| format!("cannot make the folder {}", events.display()))?;
-        Ok(RunFiles {
-            critic: critic.to_owned(),
-            checkpoint: critic.with_extension("checkpoint"),
-            log: critic.with_extension("csv"),
-            events,
-            _lock: Arc::new(Lock::take_file(critic, "cpss risk learn")?),
-        })
-    }
-}
-
-/// Whether a critic may go there, which nobody wants to hear when all is learned.
-pub(crate) fn check_place(critic: &Path) -> Result<()> {
-    ensure!(
-        critic.extension().is_some_and(|extension| extension == "safetensors"),
-        "a critic is a .safetensors file, but --out is {}",
-        critic.display()
-    );
-    let is_folder = critic.is_dir() || critic.as_os_str().to_string_lossy().ends_with(['/', '\\']);
-    ensure!(!is_folder, "a critic is a file, but --out {} is a folder", critic.display());
-    Ok(())
-}
 
 /// Writes the logs and tells how far a run is.
 pub(super) struct Journal {
@@ -92,7 +48,7 @@ impl Journal {
                 "updates,loss,incidents,return,interventions,start,chosen,arriving,surprise"
             )?;
         }
-        let now = wall_time();
+        let now = unix_time();
         let name = files.events.join(format!("events.out.tfevents.{}", now as u64));
         let file =
             File::create(&name).with_context(|| format!("cannot write {}", name.display()))?;
@@ -124,7 +80,7 @@ impl Journal {
         let mean = self.loss.0 / self.loss.1 as f64;
         self.loss = (0.0, 0);
         writeln!(self.csv, "{updates},{mean},,,,,,,").context("cannot write the log")?;
-        self.events.scalars(wall_time(), updates, &[("train/loss", mean as f32)])?;
+        self.events.scalars(unix_time(), updates, &[("train/loss", mean as f32)])?;
         if updates.is_multiple_of(self.every * 10) {
             let rate = (updates - first) as f64 / self.started.elapsed().as_secs_f64();
             self.say(&format!(
@@ -158,7 +114,7 @@ impl Journal {
             ("shielded/interventions", interventions as f32),
             ("shielded/surprise", surprise as f32),
         ];
-        self.events.scalars(wall_time(), updates, &scalars)?;
+        self.events.scalars(unix_time(), updates, &scalars)?;
         self.say(&account.to_string());
         Ok(())
     }
@@ -172,8 +128,4 @@ impl Journal {
     pub(super) fn say(&self, words: &str) {
         note!("[{:>5.0} s] {words}", self.started.elapsed().as_secs_f64());
     }
-}
-
-fn wall_time() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

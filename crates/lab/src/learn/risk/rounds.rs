@@ -23,8 +23,9 @@ use serde::Serialize;
 use super::USUAL_THRESHOLD;
 use super::calibrate::{Account, Known, Stage, certify, uncalibrated};
 use super::collect::collect;
-use super::journal::{Journal, RunFiles};
+use super::journal::Journal;
 use crate::files::atomic::write_atomically;
+use crate::learn::files::RunFiles;
 use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
@@ -64,7 +65,8 @@ pub(crate) struct Recipe {
 
 /// Learns a critic in rounds, calibrates it and writes it; goes on from the checkpoint that a killed run has left.
 pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<LearnedRisk> {
-    let files = RunFiles::beside(out)?;
+    let files = RunFiles::beside(out, "critic")?;
+    let _lock = files.claim("cpss risk learn")?;
     let mut run = Run::begin(recipe, stage, &files)?;
     let mut journal = Journal::open(&files, recipe.rounds * recipe.in_a_phase() * PHASES)?;
     run.play_again()?;
@@ -76,7 +78,7 @@ pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<Le
     drop(run);
     let learned =
         certify(stage, critic, recipe.learning(), Known::default(), |words| journal.say(words))?;
-    write_atomically(&files.critic, &learned.to_bytes())?;
+    write_atomically(&files.result, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
     journal.close()?;

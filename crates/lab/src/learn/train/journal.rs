@@ -1,6 +1,6 @@
 //! What does a training run leave behind, and what does it show on the way?
 //!
-//! [`RunFiles`] names the files beside the policy; [`Journal`] writes two of them, a CSV log and
+//! [`Journal`] writes two of the files beside the policy, a CSV log and
 //! TensorBoard's events, and moves the progress bar.
 //!
 //! **Invariants:** a file appears whole or not at all ([`write_atomically`]), but for the logs, which
@@ -9,62 +9,19 @@
 
 use std::fs::File;
 use std::io::{self, LineWriter, Write};
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use cpss_learn::Progress;
 use cpss_learn::csv::CsvLog;
 use cpss_learn::events::EventWriter;
 
 use crate::files::atomic::write_atomically;
-use crate::files::lock::Lock;
+use crate::learn::files::{RunFiles, unix_time};
 use crate::terminal::meter::Meter;
 
 /// About as many lines as a log gets, whatever the length of the run.
 const LOG_LINES: u64 = 200;
-
-/// The files of one run: `merge.safetensors` and those beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RunFiles {
-    /// The policy, written when the run is complete.
-    pub policy: PathBuf,
-    /// The whole state of a run that was stopped, `merge.checkpoint`.
-    pub checkpoint: PathBuf,
-    /// Progress for a spreadsheet, `merge.csv`.
-    pub log: PathBuf,
-    /// Progress for TensorBoard, a directory, `merge.tensorboard`.
-    pub events: PathBuf,
-}
-
-impl RunFiles {
-    /// Names the files of a run whose policy goes to `policy`; nothing is made yet.
-    pub(crate) fn beside(policy: &Path) -> Result<RunFiles> {
-        ensure!(
-            policy.extension().is_some_and(|extension| extension == "safetensors"),
-            "a policy is a .safetensors file, but --out is {}",
-            policy.display()
-        );
-        // A path that ends in a slash is a folder's too, and would be found out when all is learned.
-        let is_folder =
-            policy.is_dir() || policy.as_os_str().to_string_lossy().ends_with(['/', '\\']);
-        ensure!(!is_folder, "a policy is a file, but --out {} is a folder", policy.display());
-        Ok(RunFiles {
-            policy: policy.to_owned(),
-            checkpoint: policy.with_extension("checkpoint"),
-            log: policy.with_extension("csv"),
-            events: policy.with_extension("tensorboard"),
-        })
-    }
-
-    /// Makes their directory, and claims them: two runs would write over each other's checkpoint and logs.
-    pub(crate) fn claim(&self) -> Result<Lock> {
-        // The parent of the policy is the parent of this directory, so both exist afterwards.
-        std::fs::create_dir_all(&self.events)
-            .with_context(|| format!("cannot make the directory {}", self.events.display()))?;
-        Lock::take_file(&self.policy, "cpss train")
-    }
-}
 
 /// The logs and the progress bar of a run under way.
 pub(crate) struct Journal {
@@ -132,11 +89,6 @@ fn up_to(text: &str, steps: u64) -> String {
         first.parse::<u64>().is_ok_and(|step| step > steps)
     };
     text.split_inclusive('\n').filter(|line| line.ends_with('\n') && !is_later(line)).collect()
-}
-
-/// Seconds since 1970, for whoever reads the events.
-fn unix_time() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
 #[cfg(test)]

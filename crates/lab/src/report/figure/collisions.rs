@@ -41,7 +41,7 @@ pub(super) fn by_task(results: &Results<'_>) -> Canvas {
         let rate = |regime: &str, arm: &str| {
             results.estimate(Cell { task, regime: Some(regime), arm }, collisions)
         };
-        let row = printed::TASKS.iter().position(|known| known == task);
+        let row = printed::row(task);
         let theirs = |arm: &str, column: usize| row.map(|row| table(arm)[row][column]);
         let panel = panel(task, results, series(results, &rate, &theirs));
         if place == 0 {
@@ -78,7 +78,7 @@ fn series(
     }
     for (turn, arm) in ["dqn", "cpss"].into_iter().enumerate() {
         let point = |(column, regime): (usize, &&str)| {
-            let known = printed::REGIMES.iter().position(|known| known == regime)?;
+            let known = printed::column(regime)?;
             let x = column as f64 + 0.2 + 0.1 * turn as f64;
             Some(Point { x, y: theirs(arm, known)?, bar: None })
         };

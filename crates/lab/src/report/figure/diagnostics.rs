@@ -69,7 +69,7 @@ fn series(
         let style = Style { line: None, ..style(arm) };
         all.push(Series { name: name(arm), style, points: ours.collect() });
         let theirs = tasks.iter().enumerate().filter_map(|(at, task)| {
-            let row = printed::TASKS.iter().position(|known| known == task)?;
+            let row = printed::row(task)?;
             let y = printed::mean_over_regimes(theirs, row);
             Some(Point { x: at as f64 + side * 1.9, y, bar: None })
         });

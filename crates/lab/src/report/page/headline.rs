@@ -156,7 +156,7 @@ fn facts_of(made: &Made<'_>) -> Vec<Fact> {
         made.results.estimate(cell, metric(key)).map(|found| found.value)
     };
     let printed = |task: &str| {
-        let place = paper::TASKS.iter().position(|known| *known == task)?;
+        let place = paper::row(task)?;
         Some(paper::SUMMARY_CPSS[place])
     };
     let below_paper = |task: &str| Some(of(task, "cpss", "collision_rate")? <= printed(task)?);

@@ -51,14 +51,14 @@ fn by_regime(made: &Made<'_>, task: &str) -> Table {
     let results = made.results;
     let ours = |regime: Option<&str>, arm: &str, key: &str| {
         let metric = metric(key);
-        Entry::estimate(results.estimate(Cell { task, regime, arm }, metric), metric.decimals)
+        Entry::of(results, Cell { task, regime, arm }, metric)
     };
-    let place = paper::TASKS.iter().position(|known| *known == task);
+    let place = paper::row(task);
     let theirs = |regime: Option<&str>, numbers: &paper::ByRegime, summary: &[f64; 4]| {
         let found = place.and_then(|row| match regime {
             None => Some(summary[row]),
             Some(regime) => {
-                let column = paper::REGIMES.iter().position(|known| *known == regime)?;
+                let column = paper::column(regime)?;
                 Some(numbers[row][column])
             }
         });

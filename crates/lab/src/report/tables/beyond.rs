@@ -22,10 +22,7 @@ pub(super) fn what_if(results: &Results<'_>) -> Table {
             Entry::words(regime.unwrap_or("**all**")),
             Entry::Number(replaced as f64, 0),
         ];
-        row.extend(keys.map(|key| {
-            let metric = metric(key);
-            Entry::estimate(results.estimate(cell, metric), metric.decimals)
-        }));
+        row.extend(keys.map(|key| Entry::of(results, cell, metric(key))));
         (!units.is_empty()).then_some(row)
     };
     let regimes = results.regimes();
@@ -67,10 +64,7 @@ pub(super) fn beyond(results: &Results<'_>) -> Table {
                 continue;
             }
             let mut row = vec![Entry::words(task), Entry::Words(arm_name(arm))];
-            row.extend(keys.map(|key| {
-                let metric = metric(key);
-                Entry::estimate(results.estimate(cell, metric), metric.decimals)
-            }));
+            row.extend(keys.map(|key| Entry::of(results, cell, metric(key))));
             row.push(Entry::Number(violations(results, cell) as f64, 0));
             rows.push(row);
         }
@@ -155,10 +149,7 @@ pub(super) fn frontier(results: &Results<'_>) -> Table {
         for arm in results.frontier_arms() {
             let cell = Cell { task, regime: None, arm };
             let mut row = vec![Entry::words(task), Entry::words(arm)];
-            row.extend(keys.map(|key| {
-                let metric = metric(key);
-                Entry::estimate(results.estimate(cell, metric), metric.decimals)
-            }));
+            row.extend(keys.map(|key| Entry::of(results, cell, metric(key))));
             rows.push(row);
         }
     }
@@ -185,11 +176,7 @@ pub(super) fn every_cell(results: &Results<'_>) -> Table {
             Entry::words(cell.arm),
             Entry::Number(episodes as f64, 0),
         ];
-        row.extend(
-            METRICS
-                .iter()
-                .map(|metric| Entry::estimate(results.estimate(cell, metric), metric.decimals)),
-        );
+        row.extend(METRICS.iter().map(|metric| Entry::of(results, cell, metric)));
         row.push(Entry::Number(violations(results, cell) as f64, 0));
         row
     });

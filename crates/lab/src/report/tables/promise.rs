@@ -106,7 +106,7 @@ fn columns(first: &[&str]) -> Vec<String> {
 fn row(results: &Results<'_>, cell: Cell<'_>) -> Option<Vec<Entry>> {
     let found = |key| {
         let metric = metric(key);
-        Entry::estimate(results.estimate(cell, metric), metric.decimals)
+        Entry::of(results, cell, metric)
     };
     Some(vec![
         Entry::words(cell.task),
