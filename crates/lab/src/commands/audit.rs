@@ -82,7 +82,7 @@ fn verdict(all: usize, unsound: usize, unread: usize) -> Result<()> {
 
 /// Why a file is not known to be a sound trace.
 enum Wrong {
-    /// It could not be looked at.
+    /// It could not be read.
     Unread(std::io::Error),
     /// It was, and something in it is not as derived.
     Unsound(Finding),

@@ -47,7 +47,7 @@ pub struct Played {
     pub refusals: Vec<u32>,
 }
 
-/// An episode that was played before a writer.
+/// An episode that was played with a trace writer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traced {
     /// What came of it.
@@ -124,7 +124,7 @@ impl Contest<'_> {
         Ok(Played { episodes, refusals: player.refusals().to_vec() })
     }
 
-    /// Plays one episode before a writer.
+    /// Plays one episode with a trace writer.
     ///
     /// # Errors
     ///

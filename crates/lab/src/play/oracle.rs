@@ -66,7 +66,7 @@ impl Search<'_> {
             return true;
         }
         branch.drift.apply(&mut branch.world);
-        // More of the same is tried first: it is what most ways out are made of.
+        // More of the same is tried first: most escapes are made of it.
         let others = (0..self.actions).filter(|next| *next != action);
         std::iter::once(action)
             .chain(others)

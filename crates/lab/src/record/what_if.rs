@@ -11,7 +11,7 @@
 //!   it did not                avoided          closer, if the branch came closer to something; else nothing
 //! ```
 //!
-//! **Invariants:** both are looked at over the whole look-ahead, or as many decisions as there are, so a
+//! **Invariants:** both are compared over the whole look-ahead, or as many decisions as there are, so a
 //! failure that is only put off within it is not avoided; every branch has exactly one effect.
 //!
 //! **Absent on purpose:** the effect in a trace. It is derived, so it cannot disagree with its reasons.

@@ -53,9 +53,9 @@ pub(crate) fn write_all(
     }
     for task in results.tasks() {
         // Saved says most; where there is none, the longest intervention stands in.
-        let of = |why| selected.iter().find(|told| told.task == task && told.why == why);
-        if let Some(told) = of(Why::Saved).or_else(|| of(Why::LongestIntervention)) {
-            figures.push((format!("episode_{task}"), episode::account(told)?));
+        let of = |why| selected.iter().find(|chosen| chosen.task == task && chosen.why == why);
+        if let Some(chosen) = of(Why::Saved).or_else(|| of(Why::LongestIntervention)) {
+            figures.push((format!("episode_{task}"), episode::account(chosen)?));
         }
     }
     let mut drawn = Vec::new();

@@ -141,18 +141,18 @@ fn figures(figures: &[Drawn]) -> String {
     figures.iter().filter(of).map(chart).collect()
 }
 
-/// The told episodes as links, and the player.
+/// The selected episodes as links, and the player.
 fn watch(programme: &Programme) -> String {
     if programme.choices.is_empty() {
         return String::new();
     }
     // The first of each reason in each task, by task.
-    let mut told: Vec<(&str, Vec<(Why, &Choice)>)> = Vec::new();
+    let mut chosen: Vec<(&str, Vec<(Why, &Choice)>)> = Vec::new();
     for choice in &programme.choices {
-        if told.last().is_none_or(|(task, _)| *task != choice.task) {
-            told.push((&choice.task, Vec::new()));
+        if chosen.last().is_none_or(|(task, _)| *task != choice.task) {
+            chosen.push((&choice.task, Vec::new()));
         }
-        let Some((_, links)) = told.last_mut() else { continue };
+        let Some((_, links)) = chosen.last_mut() else { continue };
         for why in choice.why.iter().filter(|why| **why != Why::First) {
             if !links.iter().any(|(known, _)| known == why) {
                 links.push((*why, choice));
@@ -160,7 +160,7 @@ fn watch(programme: &Programme) -> String {
         }
     }
     let mut rows = String::new();
-    for (task, mut links) in told {
+    for (task, mut links) in chosen {
         links.sort_by_key(|(why, _)| *why);
         let _ = write!(rows, "<li><strong>{}</strong><div>", escaped(task));
         for (why, Choice { id, regime, .. }) in links {
@@ -217,8 +217,8 @@ fn programme(selected: &[Selected]) -> Result<Programme> {
     let mut programme = Programme::default();
     // By place: which episode a choice is. Addresses do not tell, since two regimes may share one.
     let mut episodes = Vec::new();
-    for told in selected {
-        let Selected { task, regime, policy, seed, why, .. } = told;
+    for chosen in selected {
+        let Selected { task, regime, policy, seed, why, .. } = chosen;
         let episode = (task, regime, policy, seed);
         if let Some(place) = episodes.iter().position(|known| *known == episode) {
             programme.choices[place].why.push(*why);
@@ -231,7 +231,7 @@ fn programme(selected: &[Selected]) -> Result<Programme> {
         }
         let mut films = Vec::new();
         // The policy alone on the left, the shield on the right.
-        for trace in told.traces.iter().rev() {
+        for trace in chosen.traces.iter().rev() {
             let place = programme
                 .replays
                 .add(&trace.file, trace.text.as_bytes())
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(address(&parts), "merge-v0/my-regimes/a-b-c-1.toml/builtin-0/7");
     }
 
-    fn told(regime: &str, why: Why) -> Selected {
+    fn chosen(regime: &str, why: Why) -> Selected {
         let (task, regime) = ("merge-v0".to_owned(), regime.to_owned());
         Selected { task, why, regime, policy: 0, seed: 7, traces: Vec::new() }
     }
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn episodes_that_share_an_address_stay_two() {
         let selected =
-            [told("a&b", Why::First), told("a=b", Why::First), told("a=b", Why::FalseAlarm)];
+            [chosen("a&b", Why::First), chosen("a=b", Why::First), chosen("a=b", Why::FalseAlarm)];
         let choices = programme(&selected).unwrap().choices;
         let found: Vec<_> = choices
             .iter()

@@ -24,7 +24,7 @@ use crate::play::ending::is_incident;
 use crate::play::regime::{Drift, Regime};
 use crate::tasks::SHIPPED_SEEDS;
 
-/// Decisions of an episode after which nobody looks any further,
+/// Decisions of an episode after which an episode is left,
 pub(crate) const LONGEST: usize = 200;
 /// and those of a try.
 const LONGEST_TRY: usize = 40;
@@ -34,7 +34,7 @@ const MOST_TRIES: usize = 4;
 const WEAVING: f64 = 0.5;
 /// and the risk above which an episode that weaves does so.
 const WEAVE_ABOVE: f64 = 0.01;
-/// Episodes that are played between two looks at how many decisions there are.
+/// Episodes that are played before the decisions are counted again.
 const BLOCK: u64 = 512;
 
 /// How an episode is driven.
@@ -191,7 +191,7 @@ fn worth_trying(risks: &[f64], proposal: usize) -> f64 {
     0.25 * (least.max(risks[proposal]) / 0.1).sqrt().clamp(0.08, 1.0)
 }
 
-/// What came of a decision; nobody looks beyond the last one.
+/// What came of a decision; the last one is not followed further.
 fn next(world: &World, taken: &Step, is_last: bool) -> Next {
     match (is_incident(world, taken.terminated), taken.is_over()) {
         (true, _) => Next::Incident,

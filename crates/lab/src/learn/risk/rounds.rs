@@ -32,7 +32,7 @@ use crate::terminal::note;
 pub(crate) const LEARNING_SEEDS: Range<u64> = 0..800_000;
 pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
 
-/// In how many parts a round is learned: before each, every decision is looked at anew.
+/// In how many parts a round is learned: before each, every decision is weighed anew.
 const PHASES: u64 = 2;
 
 /// How often a run is saved.

@@ -72,7 +72,7 @@ pub(crate) struct Replay {
     pub unavoidable: Column<Short>,
     /// By step: the cost of every action.
     pub costs: Column<Vec<Short>>,
-    /// By step: how much the policy likes every action.
+    /// By step: the policy's preferences, one for each action.
     pub likes: Column<Vec<f32>>,
     /// By step: the density, rounded; only its gain enters the account.
     pub density: Column<Short>,

@@ -60,7 +60,7 @@ impl Steps {
         })
     }
 
-    /// Judges and settles a decision again.
+    /// Judges a decision again, and charges it.
     pub(super) fn derive(&mut self, step: &Step) -> Result<(), Problem> {
         same("t", step.t, self.shield.ledger().step())?;
         self.check_going_on(step)?;
@@ -176,7 +176,7 @@ impl Steps {
     }
 
     /// A branch is there exactly where another action ran than the proposed one; it starts where the ego
-    /// was, goes no further than is looked ahead, and a failure costs 1.
+    /// was, goes no further than the look-ahead, and a failure costs 1.
     fn check_branch(&self, step: &Step) -> Result<(), Problem> {
         same("what_if: is there", step.what_if.is_some(), step.ran != step.proposal)?;
         let Some(WhatIf { crashed, costs, ghost }) = &step.what_if else { return Ok(()) };
