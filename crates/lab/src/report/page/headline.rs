@@ -206,7 +206,7 @@ fn compared(
         false => format!("{missed} on {}", short.join(", ")),
     };
     let value = format!("{} of {} tasks", judged.len() - short.len(), judged.len());
-    (!judged.is_empty()).then(|| Fact { name, value, more, falls_short: !short.is_empty() })
+    (!judged.is_empty()).then_some(Fact { name, value, more, falls_short: !short.is_empty() })
 }
 
 fn interventions(tasks: &[&str], rate: &dyn Fn(&str) -> Option<f64>) -> Option<Fact> {
