@@ -14,7 +14,7 @@ use crate::value_error;
 
 /// Reads a shield's settings from a dictionary; a key that nobody knows is an error.
 pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
-    let mut shield = Written::new();
+    let mut shield = Written::default();
     for (key, value) in settings {
         let key: String = key.extract()?;
         let kind = Written::kind(&key).ok_or_else(|| {

@@ -92,14 +92,16 @@ pub struct Written {
     gain_floor: f64,
 }
 
-impl Written {
-    /// The defaults, without the two numbers that nobody can choose for you.
-    pub fn new() -> Written {
+/// The defaults, without the two numbers that nobody can choose for you.
+impl Default for Written {
+    fn default() -> Written {
         let spec = ShieldSpec::new(f64::NAN, 0);
         let gain = "exponential".to_owned();
         Written { spec, gain, k_density: 1.0, k_change: 1.0, gain_floor: 0.1 }
     }
+}
 
+impl Written {
     /// What a setting takes; `None` if there is none of this name.
     pub fn kind(name: &str) -> Option<Kind> {
         SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
@@ -159,12 +161,6 @@ impl Written {
             _ => GainSpec::Exponential { k_density, k_change, floor },
         };
         ShieldSpec { gain, ..self.spec }
-    }
-}
-
-impl Default for Written {
-    fn default() -> Written {
-        Written::new()
     }
 }
 
@@ -241,7 +237,7 @@ impl ShieldSettings {
 
     fn parse(text: &str) -> Result<ShieldSettings> {
         let table: toml::Table = toml::from_str(text)?;
-        let mut shield = Written::new();
+        let mut shield = Written::default();
         // Where every action is judged, the one that the policy prefers among those that may run.
         shield.spec.fallback = Fallback::BestAdmissible;
         shield.spec.price = 1.0;
@@ -307,7 +303,7 @@ mod tests {
             ..ShieldSpec::new(0.5, 40)
         };
         for spec in [spec, ShieldSpec { gain: GainSpec::Constant, ..spec }] {
-            let mut again = Written::new();
+            let mut again = Written::default();
             for (name, value) in written(&spec) {
                 again.set(name, value).unwrap();
             }
@@ -315,7 +311,7 @@ mod tests {
         }
         for (name, kind) in SETTINGS {
             let wrong = if kind == Kind::Number { Value::Whole(1) } else { Value::Number(1.0) };
-            assert!(Written::new().set(name, wrong).is_err(), "{name}");
+            assert!(Written::default().set(name, wrong).is_err(), "{name}");
         }
     }
 
