@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cpss::risk::shipped::RiskSource;
+use cpss::play::critic::RiskSource;
 use cpss_risk::{LearnedRisk, RiskModel};
 use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@
 mod traces;
 
 use assert_cmd::Command;
-use cpss::policy::policy_task;
+use cpss::tasks::policy_task;
 use cpss_highway::TaskId;
 use serde_json::Value;
 use traces::critic;

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cpss::arm::{Arm, ShieldSettings};
-use cpss::evaluate::Contest;
-use cpss::policy::{PolicySource, policy_config};
-use cpss::regime::{Regime, RegimeSpec};
+use cpss::measure::contest::Contest;
+use cpss::play::arm::{Arm, ShieldSettings};
+use cpss::play::policy::PolicySource;
+use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::tasks::policy_config;
 use cpss::trace::chain::Chain;
 use cpss::trace::{End, Header, Step};
 use cpss_highway::{Task, TaskId};
