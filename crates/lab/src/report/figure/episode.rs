@@ -53,9 +53,9 @@ pub(super) fn account(selected: &Selected) -> Result<Canvas> {
         let end = steps.len().max(1) as f64 * header.decision_time;
         let times = steps.iter().map(|step| episode.time(step));
         let x = Axis { range: [0.0, end], ..Axis::around(label, times) };
-        legend(&mut canvas, [230.0, top - 11.0], 760.0, &entries(&series));
         let panel = Panel { title: name.to_owned(), x, y, series };
         panel.draw(&mut canvas, Frame { left: 62.0, top, width: 680.0, height: 140.0 });
+        legend(&mut canvas, [230.0, top - 11.0], 760.0, &entries(&panel.series));
     }
     Ok(canvas)
 }
