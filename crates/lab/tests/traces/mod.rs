@@ -53,6 +53,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let (critic, _) = Critic::from_bytes(&bytes).unwrap();
     let mut card = Card { resolution: 0.001, ..Card::new(task, 0.98) };
     card.calibration = Calibration {
+        regimes: ["stationary", "high"].map(str::to_owned).to_vec(),
         episodes: 1,
         budgets: vec![0.01],
         shift: f64::from(critic.shift()),
