@@ -26,7 +26,10 @@ pub(crate) fn spec_of(settings: &Bound<'_, PyDict>) -> PyResult<ShieldSpec> {
             Kind::Whole => Value::Whole(read(&key, &value, "a whole number from 0")?),
             Kind::Name(_) => Value::Name(read(&key, &value, "a name")?),
         };
-        shield.set(&key, found).map_err(|()| wrong(&key, &value, &kind.to_string()))?;
+        shield.set(&key, found.clone()).map_err(|()| match found {
+            Value::Name(name) => value_error(format!("`{key}` is {name:?}, but has to be {kind}")),
+            _ => wrong(&key, &value, &kind.to_string()),
+        })?;
     }
     Ok(shield.spec())
 }
