@@ -22,6 +22,8 @@ from cpss.playing import Behaviour, Played, Shielding, Stage
 
 #: Avoidable risks that may be told apart, from coarse to fine.
 RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
+#: One part in so many of the episodes settles which of them are out of the question.
+FIRST_PART = 3
 #: The most that may count as none.
 MOST_RESOLUTION = 0.2
 #: The most that log-odds are shifted by.
@@ -93,20 +95,33 @@ def resolved(trial: Trial, model: _native.RiskModel, thresholds: Sequence[float]
     thresholds under which there were no more incidents than under the best, but for chance or for what the least budget allows: to
     prevent fewer than that is not worth what a finer one costs in interventions."""
     episodes = max(trial.episodes // 3, 50)
-    found: list[float] = []
-    for threshold in thresholds:
-        behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
-        account = account_of(trial.stage.play(behaviours, Shielding(model)))
-        trial.tell(f"threshold {threshold:g}: {account}")
-        found.append(account.incidents)
+    # A first part of the episodes settles which of them are out of the question.
+    few = max(episodes // FIRST_PART, 25)
+    played = {threshold: under_threshold(trial, model, threshold, 0, few) for threshold in thresholds}
+    best, noise = fewest_incidents(played)
+    for threshold, seen in played.items():
+        if account_of(seen).incidents <= best + max(2.0 * noise, min(trial.budgets)):
+            seen += under_threshold(trial, model, threshold, few, episodes)
+        trial.tell(f"threshold {threshold:g}: {account_of(seen)}")
         # A finer one may be better even where the last one was worse; only where there is no incident left, nothing is to be gained.
-        if account.incidents == 0.0:
+        if len(seen) >= episodes and not any(episode.incident for episode in seen):
             break
-    best = min(found)
-    noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+    whole = {threshold: seen for threshold, seen in played.items() if len(seen) >= episodes}
+    best, noise = fewest_incidents(whole)
     most = best + max(noise, min(trial.budgets))
-    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= most)
+    threshold, incidents = next((threshold, found) for threshold, seen in whole.items() if (found := account_of(seen).incidents) <= most)
     return Resolved(model, threshold, incidents, noise)
+
+
+def under_threshold(trial: Trial, model: _native.RiskModel, threshold: float, first: int, end: int) -> list[Played]:
+    """Some of a trial's episodes, under one threshold throughout."""
+    return trial.stage.play([Behaviour(trial.seed + index, threshold=threshold) for index in range(first, end)], Shielding(model))
+
+
+def fewest_incidents(played: dict[float, list[Played]]) -> tuple[float, float]:
+    """The least share of episodes with an incident under any threshold, and its standard error."""
+    best, episodes = min((account_of(seen).incidents, len(seen)) for seen in played.values())
+    return best, float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
 
 
 def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved, int]:
@@ -195,7 +210,7 @@ def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
     few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 2, 50), FIRST_LOOK))
     found = resolved(few, model)
     account = account_of(under_budgets(few, model, found.resolution, trial.seed, few.episodes), len(trial.budgets))
-    if account.arriving > min(trial.budgets):
+    if not account.foresees(trial.budgets):
         return None
     shift, account = shift_of(few, model, found.resolution)
     return None if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets) else found

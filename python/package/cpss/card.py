@@ -49,6 +49,11 @@ class Account:
         least first: the surprise, and what was chosen under that budget, fit into it."""
         return self.episodes > 0 and self.surprise_ci95[1] <= self.room(budgets)
 
+    def foresees(self, budgets: Sequence[float]) -> bool:
+        """Whether little comes that was not there at the start: what comes into view, and all incidents beyond the start, are within
+        the least budget."""
+        return max(self.arriving, self.incidents - self.start) <= min(budgets)
+
     def __str__(self) -> str:
         text = f"{self.episodes} episodes: incidents {self.incidents:.4f}, return {self.return_mean:.2f}, interventions {100 * self.interventions:.1f} %"
         if np.isnan(self.surprise):

@@ -178,20 +178,37 @@ impl<'a> Search<'a> {
         (mix(from, to, low), mix(from, to, high))
     }
 
-    /// The direction in which risk grows most, by the critic whose risk counts; `None` where it is flat.
+    /// The direction in which risk grows most, by those critics whose risk counts; `None` where it is flat.
     fn slope(&mut self, point: &[f32]) -> Option<Vec<f32>> {
-        let numbers = self.ensemble.numbers();
+        let (numbers, ensemble) = (self.ensemble.numbers(), self.ensemble);
         self.input.truncate(numbers);
         self.input.extend_from_slice(point);
-        let critics = 0..self.ensemble.critics().len();
-        let logits: Vec<f32> = critics.map(|critic| self.forward(critic)).collect();
-        let loudest = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]))?;
-        self.forward(loudest);
-        let mut slope = self.backward(loudest)[numbers..].to_vec();
-        let length = dot(&slope, &slope).sqrt();
-        if !(length > 1e-12 && probability(logits[loudest]).is_finite()) {
+        let mut slope = vec![0.0; point.len()];
+        let mut first = 0;
+        for group in ensemble.groups() {
+            let places = first..first + group.len();
+            first = places.end;
+            let logits: Vec<f32> = places.clone().map(|critic| self.forward(critic)).collect();
+            let loudest = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]))?;
+            if loudest + 1 < group.len() {
+                self.forward(places.start + loudest);
+            }
+            // How much the risk grows with its log-odds.
+            let risk = probability(logits[loudest] + ensemble.shift()) as f32;
+            let weight = (risk * (1.0 - risk)).max(f32::MIN_POSITIVE);
+            let by_input = self.backward(places.start + loudest);
+            slope
+                .iter_mut()
+                .zip(&by_input[numbers..])
+                .for_each(|(sum, part)| *sum += weight * part);
+        }
+        // On a scale of its own first: a risk near 0 or 1 hardly changes, but has a direction.
+        let largest = slope.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
+        if !(largest > f32::MIN_POSITIVE && largest.is_finite()) {
             return None;
         }
+        slope.iter_mut().for_each(|part| *part /= largest);
+        let length = dot(&slope, &slope).sqrt();
         slope.iter_mut().for_each(|part| *part /= length);
         Some(slope)
     }
