@@ -1,9 +1,10 @@
-"""How many transitions a second does `learn_risk` handle, its environment apart?
+"""How many transitions a second does `learn_risk` handle, its environment apart? And how long does it look for a point?
 
     python python/bench_learning.py
 
 An environment that costs next to nothing is learned, and its own time is taken off. A transition is one that is played and kept,
-learned from, or played to calibrate. Prints transitions per second of the clock and per second of a processor.
+learned from, or played to calibrate. Prints transitions per second of the clock and per second of a processor; then, for boxes of
+actions, how long it takes to find the least risky point, and the admissible one nearest to a proposal that is refused.
 """
 
 import os
@@ -32,7 +33,37 @@ class Cheap(gym.Env):
         return self.table[self.at % 1024], 0.0, self.at % 97 == 0, self.time >= 200, {}
 
 
+class Points(Cheap):
+    """The same with points for actions: an incident comes where their sum is great."""
+
+    def __init__(self, dimensions):
+        self.action_space = gym.spaces.Box(-1, 1, (dimensions,))
+
+    def step(self, action):
+        observation, reward, _, over, info = super().step(1)
+        return observation, reward, bool(action.sum() > 0.5 * len(action) ** 0.5), over, info
+
+
 def main() -> None:
+    transitions()
+    for dimensions in (2, 8, 16):
+        nearest(dimensions)
+
+
+def nearest(dimensions: int, tries: int = 200) -> None:
+    """How long it takes to judge a point that is refused, and one that is not."""
+    risk = cpss.learn_risk(lambda: Points(dimensions), lambda observation, reward, terminated, *_: terminated, steps=30_000, rounds=2, calibration_episodes=20)
+    took = []
+    for proposal in (np.ones(dimensions, np.float32), -np.ones(dimensions, np.float32)):
+        begin = time.perf_counter()
+        for count in range(tries):
+            points, risks = risk.model.project(Cheap.table[count], proposal, 0.01)
+        took.append(1e6 * (time.perf_counter() - begin) / tries)
+    print(f"a box of {dimensions} dimensions: {took[0]:.0f} us for a point that is refused, {took[1]:.0f} us for one that is admitted")
+
+
+def transitions() -> None:
+    """The rate of learning."""
     env, tries = Cheap(), 200_000
     env.reset(seed=0)
     begin = time.perf_counter()

@@ -181,7 +181,9 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple
         room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
         found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
-        enough = next((step for step, mean, half in found if mean + (half if holds else 0.0) <= 0.0 and mean + half <= room), None)
+        # Lowered, they stay too high by half of what is much: whoever goes to the border misses it on other episodes.
+        above = max(trial.budgets) / 2.0
+        enough = next((step for step, mean, half in found if (mean + half <= -above if holds else mean <= 0.0) and mean + half <= room), None)
         if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
         shift = round(shift + float(enough), 2)
