@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 import cpss
+from cpss import _native
 
 
 class Cheap(gym.Env):
@@ -33,33 +34,28 @@ class Cheap(gym.Env):
         return self.table[self.at % 1024], 0.0, self.at % 97 == 0, self.time >= 200, {}
 
 
-class Points(Cheap):
-    """The same with points for actions: an incident comes where their sum is great."""
-
-    def __init__(self, dimensions):
-        self.action_space = gym.spaces.Box(-1, 1, (dimensions,))
-
-    def step(self, action):
-        observation, reward, _, over, info = super().step(1)
-        return observation, reward, bool(action.sum() > 0.5 * len(action) ** 0.5), over, info
-
-
 def main() -> None:
     transitions()
     for dimensions in (2, 8, 16):
         nearest(dimensions)
 
 
-def nearest(dimensions: int, tries: int = 200) -> None:
+def nearest(dimensions: int, tries: int = 300) -> None:
     """How long it takes to judge a point that is refused, and one that is not."""
-    risk = cpss.learn_risk(lambda: Points(dimensions), lambda observation, reward, terminated, *_: terminated, steps=30_000, rounds=2, calibration_episodes=20)
-    took = []
+    learner = _native.RiskLearner(8, 1, dimensions, {"groups": 4, "gamma": 0.99, "batch": 256})
+    learner.set_scale(np.zeros(8, np.float32), np.ones(8, np.float32))
+    draw = np.random.default_rng(0)
+    rows = draw.uniform(-1, 1, (20_000, 8 + dimensions)).astype(np.float32)
+    # An incident comes where the sum of a point's numbers is great.
+    learner.push(rows, np.zeros(len(rows), np.int64), np.where(rows[:, 8:].sum(1) > 0.5 * dimensions**0.5, 2, 1).astype(np.uint8))
+    learner.learn(400, 0, 400)
+    model, took = learner.model(), []
     for proposal in (np.ones(dimensions, np.float32), -np.ones(dimensions, np.float32)):
         begin = time.perf_counter()
-        for count in range(tries):
-            points, risks = risk.model.project(Cheap.table[count], proposal, 0.01)
+        for row in rows[:tries, :8].copy():
+            model.project(row, proposal, 0.01)
         took.append(1e6 * (time.perf_counter() - begin) / tries)
-    print(f"a box of {dimensions} dimensions: {took[0]:.0f} us for a point that is refused, {took[1]:.0f} us for one that is admitted")
+    print(f"a box of {dimensions} dimensions: {took[0]:.0f} us for a point that is refused, {took[1]:.0f} us for one that is admitted; load {os.getloadavg()[0]:.1f}")
 
 
 def transitions() -> None:

@@ -10,8 +10,8 @@ from ledge import Ledge, fell
 import cpss
 from cpss import calibration
 from cpss.calibration import RESOLUTIONS, Resolved, Trial, best_of, resolved
-from cpss.card import Account, fewest_episodes, least_likely, most_likely
-from cpss.playing import Stage
+from cpss.card import fewest_episodes, least_likely, most_likely
+from cpss.playing import INCIDENT, OVER, Played, Stage
 
 
 @pytest.mark.parametrize("happened, count", [(0, 10), (0, 150), (1, 20), (5, 100), (99, 100), (40, 2000)])
@@ -32,7 +32,8 @@ def test_as_many_episodes_as_it_takes_to_confirm_a_budget_and_not_one_fewer():
 
 
 def test_too_few_episodes_promise_nothing_and_the_card_says_how_many_it_takes():
-    card = cpss.learn_risk(Ledge, fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,), budgets=0.001).card
+    # Of so many steps enough is learned: risks that are too high by far would keep any promise.
+    card = cpss.learn_risk(Ledge, fell, steps=20_000, rounds=2, calibration_episodes=20, hidden=(32,), budgets=0.001).card
     assert not card.calibrated
     assert any("at least 2995" in note for note in card.notes), card.notes
 
@@ -57,11 +58,23 @@ def test_episodes_to_learn_from_may_be_cut_short_and_those_that_calibrate_are_wh
     assert max(lengths[True]) == 7 and max(lengths[False]) == 20 and card.horizon == 20
 
 
-def told(monkeypatch, *rates):
-    """A trial in which episodes end in incidents this often, one after the other."""
-    given = iter(rates)
-    monkeypatch.setattr(calibration, "account_of", lambda _played: Account(episodes=100, incidents=next(given)))
-    stage = type("Stage", (), {"play": lambda *_: []})()
+class Told:
+    """A stage on which episodes end in incidents this often under each of the thresholds, and never under finer ones."""
+
+    def __init__(self, *rates):
+        self._rates, self.seeds = {**dict.fromkeys(RESOLUTIONS, 0.0), **dict(zip(RESOLUTIONS, rates))}, []
+
+    def play(self, behaviours, by):
+        def episode(behaviour):
+            rate = self._rates[behaviour.threshold]
+            self.seeds.append((behaviour.threshold, behaviour.seed))
+            happens = int((behaviour.seed + 1) * rate + 1e-9) > int(behaviour.seed * rate + 1e-9)
+            return Played(actions=[0], end=INCIDENT if happens else OVER)
+
+        return [episode(behaviour) for behaviour in behaviours]
+
+
+def told(stage):
     return Trial(stage, (0.02,), 0.99, 300, 0, lambda _text: None)
 
 
@@ -77,8 +90,16 @@ def told(monkeypatch, *rates):
         ((0.4, 0.3, 0.2, 0.060, 0.015), 0.001),
     ],
 )
-def test_the_resolution_is_the_coarsest_threshold_that_is_about_as_good_as_the_best(monkeypatch, rates, threshold):
-    assert resolved(told(monkeypatch, *rates), "model").resolution == threshold
+def test_the_resolution_is_the_coarsest_threshold_that_is_about_as_good_as_the_best(rates, threshold):
+    assert resolved(told(Told(*rates)), "model").resolution == threshold
+
+
+def test_thresholds_that_are_out_of_the_question_are_not_played_to_the_end():
+    stage = Told(0.5, 0.4, 0.03, 0.02, 0.01)
+    resolved(told(stage), "model")
+    assert len(stage.seeds) == len(set(stage.seeds)), "no episode twice"
+    counts = [sum(threshold == place for threshold, _ in stage.seeds) for place in RESOLUTIONS]
+    assert counts == [33, 33, 100, 100, 100]
 
 
 def test_of_the_last_rounds_the_best_is_handed_out(monkeypatch):

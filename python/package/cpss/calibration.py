@@ -32,6 +32,8 @@ MOST_SHIFT = 4.0
 LITTLE_SHIFT = 0.5
 #: To lower log-odds by less than this is not worth it.
 LEAST_LOWERING = 0.3
+#: What has to hold on other episodes too has to hold with an interval so many times as wide.
+SURELY = 2.0
 #: The most episodes of a first look.
 FIRST_LOOK = 150
 #: How many shifts are tried.
@@ -157,33 +159,33 @@ def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
     return odds / (1.0 - risks + odds)
 
 
-def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
-    """The shift of the log-odds that makes the surprise about 0 and not above, and every promise hold; None if there is
-    none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
-    shift = 0.0
+def shift_of(trial: Trial, model: _native.RiskModel, resolution: float, shift: float = 0.0) -> tuple[float | None, Account]:
+    """The shift of the log-odds that makes the surprise no more than 0, and every promise hold, surely if one does; None if there
+    is none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
     held: tuple[float | None, Account] = (None, Account())
     for _ in range(TRIES):
         played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
         account = account_of(played, len(trial.budgets))
         trial.tell(f"log-odds {shift:+.2f}: {account}")
         holds = account.surprise <= 0.0 and account.keeps(trial.budgets)
+        too_high = holds and shift == 0.0 and account.surprise < -max(trial.budgets)
         if holds:
             held = shift, account
-            if shift != 0.0 or account.surprise >= -max(trial.budgets):
+            if not too_high and (shift < 0.0 or account.keeps(trial.budgets, SURELY)):
                 break
-        if not holds and held[0] is not None:
+        elif shift < 0.0:
             # They were lowered too far: what ran then was another thing.
             shift = round(shift / 2.0, 2)
             if shift > -LEAST_LOWERING:
                 break
             continue
-        # How much would do if the same had run; what runs changes with it, so it is played again.
+        # How much would do if the same had run; what runs changes with it, so it is played again. Whoever goes to the border misses
+        # it on other episodes: raised, it holds with twice the interval, and lowered, risks stay too high by half of what is much.
         room = account.room(trial.budgets)
-        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
+        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if too_high else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
         found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
-        # Lowered, they stay too high by half of what is much: whoever goes to the border misses it on other episodes.
-        above = max(trial.budgets) / 2.0
-        enough = next((step for step, mean, half in found if (mean + half <= -above if holds else mean <= 0.0) and mean + half <= room), None)
+        most = -max(trial.budgets) / 2.0 if too_high else 0.0
+        enough = next((step for step, mean, half in found if mean + half <= most and mean + SURELY * half <= room), None)
         if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
         shift = round(shift + float(enough), 2)
@@ -221,13 +223,25 @@ def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
 def calibrate(trial: Trial, found: Resolved, card: Card) -> tuple[_native.RiskModel, Card]:
     """Calibrates a model; the card says whether its risks held on fresh episodes."""
     shift, _ = shift_of(trial, found.model, found.resolution)
-    # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    model, card = shifted(trial, found, card, shift)
+    fresh = dataclasses.replace(trial, seed=trial.seed + trial.episodes)
+    card = measured(trial, model, card, fresh.seed)
+    if shift is None or card.calibrated:
+        return model, card
+    # What held on some episodes by chance does not on others: from there it goes on with those.
+    shift, account = shift_of(fresh, found.model, found.resolution, shift)
+    model, card = shifted(trial, found, card, shift)
+    return model, card if shift is None else dataclasses.replace(card, shielded=account)
+
+
+def shifted(trial: Trial, found: Resolved, card: Card, shift: float | None) -> tuple[_native.RiskModel, Card]:
+    """A model with its log-odds shifted, and the card that says so. If no shift makes it conservative, none is made: nothing is
+    promised then, and risks stay as they were learned."""
     used, budgets = shift or 0.0, () if shift is None else tuple(trial.budgets)
-    resolution, model = coarser(found.resolution, used), found.model.shifted(used)
-    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=budgets)
+    card = dataclasses.replace(card, resolution=coarser(found.resolution, used), shift=used, budgets=budgets)
     if shift is None:
         card = with_notes(card, "no shift of the log-odds made its promises hold")
-    return model, measured(trial, model, card, trial.seed + trial.episodes)
+    return found.model.shifted(used), card
 
 
 def measured(trial: Trial, model: _native.RiskModel, card: Card, first: int) -> Card:

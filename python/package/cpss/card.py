@@ -44,10 +44,10 @@ class Account:
             return -np.inf
         return float(np.min(np.subtract(budgets, self.chosen_each)))
 
-    def keeps(self, budgets: Sequence[float]) -> bool:
+    def keeps(self, budgets: Sequence[float], times: float = 1.0) -> bool:
         """Whether, with confidence, incidents are at most ``start + arriving + budget`` under every one of these budgets, the
-        least first: the surprise, and what was chosen under that budget, fit into it."""
-        return self.episodes > 0 and self.surprise_ci95[1] <= self.room(budgets)
+        least first: the surprise, and what was chosen under that budget, fit into it; with an interval so many times as wide."""
+        return self.episodes > 0 and self.surprise + times * (self.surprise_ci95[1] - self.surprise) <= self.room(budgets)
 
     def foresees(self, budgets: Sequence[float]) -> bool:
         """Whether little comes that was not there at the start: what comes into view, and all incidents beyond the start, are within

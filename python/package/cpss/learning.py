@@ -96,7 +96,7 @@ def learn_risk(
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
             avoided. Nothing is promised below the least of them, nor above the greatest.
         look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode. Left out, three tenths of
-            the longest episode, but at least 100.
+            the longest episode, if its length is known, but at least 100.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
         calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about a third of
@@ -127,7 +127,7 @@ def learn_risk(
         raise ValueError(f"`incident` is {incident!r}, but has to be a function of (observation, reward, terminated, truncated, info)")
     stage = Stage(make_env, incident, policy, max_episode_steps)
     try:
-        ahead = max(LOOK_AHEAD, LOOK_AHEAD_SHARE * stage.horizon) if look_ahead is None else float(look_ahead)
+        ahead = max(LOOK_AHEAD, LOOK_AHEAD_SHARE * (stage.known_horizon or 0)) if look_ahead is None else float(look_ahead)
         run = Run(stage, steps, seed, rounds, 1.0 - 1.0 / ahead, list(hidden), budgets, calibration_episodes, tell)
         return run.learn(None if checkpoint is None else Path(checkpoint))
     finally:
