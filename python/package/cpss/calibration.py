@@ -24,8 +24,6 @@ from cpss.playing import Behaviour, Played, Shielding, Stage
 RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
 #: One part in so many of the episodes settles which of them are out of the question.
 FIRST_PART = 3
-#: The most that may count as none.
-MOST_RESOLUTION = 0.2
 #: The most that log-odds are shifted by.
 MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
@@ -180,12 +178,13 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float, shift: f
                 break
             continue
         # How much would do if the same had run; what runs changes with it, so it is played again. Whoever goes to the border misses
-        # it on other episodes: raised, it holds with twice the interval, and lowered, risks stay too high by half of what is much.
+        # it on other episodes: raised, there is no surprise even at the end of its interval, and lowered, risks stay too high by
+        # half of what is much.
         room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if too_high else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
         found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
         most = -max(trial.budgets) / 2.0 if too_high else 0.0
-        enough = next((step for step, mean, half in found if mean + half <= most and mean + SURELY * half <= room), None)
+        enough = next((step for step, mean, half in found if mean + half <= min(most, room)), None)
         if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
         shift = round(shift + float(enough), 2)
@@ -193,8 +192,9 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float, shift: f
 
 
 def coarser(resolution: float, shift: float) -> float:
-    """What is noise before the shift is as much noise after it."""
-    return min(resolution * float(np.exp(shift)), MOST_RESOLUTION)
+    """What is noise before log-odds are lowered is less after it. Where they are raised it stays as it is: what counted for more then
+    would be let through unseen, and be a surprise again."""
+    return resolution * float(np.exp(min(shift, 0.0)))
 
 
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:

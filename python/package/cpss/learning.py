@@ -44,9 +44,10 @@ BATCH, DECISIONS_PER_UPDATE = 256, 48
 UPDATES, ALL_UPDATES, FEWEST_PER_UPDATE = 1000, 4000, 12
 #: Groups of critics of which the mean counts, and critics in each, of which the larger risk counts.
 GROUPS, CRITICS = 4, 2
-#: What came of actions is learned from directly as long as these have no more avoidable risk than this; the least of noisy risks is
-#: too small, above all where an observation does not show everything, and what really happened is not.
-AS_SAFE = 0.01
+#: What came of actions is learned from directly as long as these have no more avoidable risk than this for every decision of the
+#: look-ahead, nor more than that at all; the least of noisy risks is too small, above all where an observation does not show
+#: everything, and what really happened is not. The further a risk looks, the greater it is, and its noise.
+AS_SAFE_EACH, AS_SAFE = 0.01 / 300, 0.01
 #: The most decisions that what came of them is followed over.
 MOST_FOLLOWED = 1000
 #: Seeds of learners that begin anew are so far apart.
@@ -152,9 +153,10 @@ class Run:
     def _beginner(self) -> _native.RiskLearner:
         """A learner who knows nothing yet."""
         far = MOST_FOLLOWED if self.gamma == 1.0 else min(round(1.0 / (1.0 - self.gamma)), MOST_FOLLOWED)
+        as_safe = round(min(AS_SAFE_EACH * far, AS_SAFE), 6)
         settings = {
             "gamma": self.gamma, "batch": BATCH, "hidden": self.hidden, "seed": (self.seed + BEGINNER * self.round) % 2**32, "groups": GROUPS, "critics": CRITICS,
-            "follow": 0.03, "follow_outcomes": far, "as_safe": AS_SAFE, "learning_rate_final": 2e-5,
+            "follow": 0.03, "follow_outcomes": far, "as_safe": as_safe, "learning_rate_final": 2e-5,
         }  # fmt: skip
         return _native.RiskLearner(self.stage.observations.count, self.stage.actions.count, self.stage.actions.point, settings)
 
