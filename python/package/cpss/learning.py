@@ -40,9 +40,8 @@ EXPLORE = (0.0, 0.01, 0.05)
 #: Decisions in a batch, and how many decisions there are for every update. More updates learn by heart what a few incidents looked
 #: like, and risk looks small beside them.
 BATCH, DECISIONS_PER_UPDATE = 256, 48
-#: No fewer updates than this in a round, from the beginning, and from the beginning for the last time, unless there are fewer
-#: decisions than this for each.
-UPDATES, ALL_UPDATES, LAST_UPDATES, FEWEST_PER_UPDATE = 1000, 4000, 12_500, 12
+#: No fewer updates than this in a round, and from the beginning, unless there are fewer decisions than this for each.
+UPDATES, ALL_UPDATES, FEWEST_PER_UPDATE = 1000, 4000, 12
 #: Groups of critics of which the mean counts, and critics in each, of which the larger risk counts.
 GROUPS, CRITICS = 4, 2
 #: What came of actions is learned from directly as long as these have no more avoidable risk than this for every decision of the
@@ -230,8 +229,7 @@ class Run:
             self.learner.set_scale(*self.scale)
             self.learner.add_experience(*before.experience())
         phases = ALL_PHASES if anew else PHASES
-        fewest = UPDATES if not anew else LAST_UPDATES if self.round + 1 == self.rounds else ALL_UPDATES
-        updates = max(updates_of(seen if anew else self.steps // self.rounds, fewest) // phases, 1)
+        updates = max(updates_of(seen if anew else self.steps // self.rounds, ALL_UPDATES if anew else UPDATES) // phases, 1)
         loss = math.nan
         for phase in range(phases):
             if phase > 0 or (self.round > 0 and not anew):
