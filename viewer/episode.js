@@ -1,6 +1,6 @@
 // What happened in an episode, and where was everybody at a moment?
 //
-// Reads what crates/lab/src/report/film.rs writes. Start at `openEpisode`; `sceneAt` is what the
+// Reads what crates/lab/src/report/page/replay.rs writes. Start at `openEpisode`; `sceneAt` is what the
 // animation asks. Numbers of the account are the trace's own, to the last bit.
 //
 // Between two decisions nothing was recorded, so cars are moved along the cubic that starts and ends

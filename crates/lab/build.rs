@@ -13,22 +13,16 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What an episode depends on, besides settings, regimes and policies.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 9] = [
     "../shield/src",
     "../highway/src",
     "../risk/src",
     "../learn/src",
-    "src/arm.rs",
-    "src/branch.rs",
-    "src/episode.rs",
-    "src/evaluate.rs",
-    "src/oracle.rs",
-    "src/policy.rs",
+    "src/measure/contest.rs",
+    "src/play",
     "src/record.rs",
-    "src/regime.rs",
-    "src/regime",
+    "src/record",
     "src/tasks.rs",
-    "src/what_if.rs",
 ];
 
 /// Where the tasks' folders are.

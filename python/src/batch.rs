@@ -15,7 +15,7 @@ mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cpss::branch::{is_off_road, realised_cost};
+use cpss::play::ending::{has_failed, realised_cost};
 use cpss_highway::batch::{Actions, Buffers};
 use cpss_highway::{Autoreset, Moment};
 use cpss_shield::{Charge, Rules};
@@ -331,7 +331,7 @@ impl Batch {
                             let closeness = realised_cost(&row.scene, world, &step);
                             let action = Taken::at(&actions, place, rows.len());
                             // An episode that is cut off on the road ends without an incident.
-                            let incident = world.ego().crashed || is_off_road(world);
+                            let incident = has_failed(world);
                             let ended = step.is_over().then_some(incident);
                             if let Err(error) = row.settle(world, action, closeness, ended) {
                                 let why =

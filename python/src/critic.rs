@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cpss::risk::shipped::RiskSource;
+use cpss::play::critic::RiskSource;
 use cpss_risk::{LearnedRisk, RiskModel};
 use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;
@@ -61,7 +61,7 @@ impl Critic {
 
 impl Critic {
     /// How its risks are accounted for, episode by episode. Nothing is recalibrated: an episode does not depend on those
-    /// before it.
+    /// before it. Traffic is highway-env's own, which is called stationary.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Critic {
         let (gamma, resolution) = (card.gamma, card.resolution);
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
             .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))?;
-        Ok(RiskTerms { rules, is_conservative: card.is_conservative() })
+        Ok(RiskTerms { rules, is_conservative: card.is_conservative_in("stationary") })
     }
 
     /// A model for a task.

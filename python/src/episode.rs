@@ -175,9 +175,9 @@ impl Episode {
         costs: &[f64],
         density: f64,
     ) -> Result<Judged, CandidateError> {
-        let mut liking = vec![0.0; costs.len()];
+        let mut preference = vec![0.0; costs.len()];
         let decision =
-            judge_nearest(&self.shield, around, candidates, costs, density, &mut liking)?;
+            judge_nearest(&self.shield, around, candidates, costs, density, &mut preference)?;
         Ok(Judged::of(decision, costs))
     }
 

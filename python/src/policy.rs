@@ -3,7 +3,8 @@
 //! Many observations at once, with the interpreter released, from any thread. A policy comes from the shipped ones, a
 //! file, or the bytes of one, and goes back to bytes, so that it can be pickled.
 
-use cpss::policy::{PolicySource, policy_task, shipped};
+use cpss::play::policy::{PolicySource, shipped};
+use cpss::tasks::policy_task;
 use cpss_highway::TaskId;
 use cpss_learn::QFunction;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};

@@ -57,9 +57,9 @@ impl Shields {
     ) -> PyResult<Told<'py>> {
         let [count, actions] = [risks.shape()[0], risks.shape()[1]];
         let (places, proposals) = (places.as_slice()?, proposals.as_slice()?);
-        let liking = preferences.as_ref().map(|array| array.as_slice()).transpose()?;
+        let preference = preferences.as_ref().map(|array| array.as_slice()).transpose()?;
         let fits = places.len() == count && proposals.len() == count;
-        if !fits || liking.is_some_and(|liking| liking.len() != count * actions) {
+        if !fits || preference.is_some_and(|preference| preference.len() != count * actions) {
             return Err(value_error("proposals, risks and preferences of different lengths"));
         }
         let (mut executed, mut told) = (Vec::with_capacity(count), vec![f64::NAN; count * TOLD]);
@@ -74,7 +74,7 @@ impl Shields {
             let memory = risk.rules.memory();
             let unavoidable = risk.rules.costs(memory.recalibration(), risks, &mut costs);
             let unavoidable = unavoidable.map_err(value_error)?;
-            let preferences = liking.map_or(&[][..], |all| &all[row * actions..][..actions]);
+            let preferences = preference.map_or(&[][..], |all| &all[row * actions..][..actions]);
             let proposal = usize::try_from(proposals[row]).unwrap_or(usize::MAX);
             let situation = Situation { proposal, costs: &costs, preferences, density: 0.0 };
             let judged = episode.judge(&situation).map_err(value_error)?;

@@ -7,16 +7,17 @@
 //!
 //! **Invariant:** a record has the same bytes whoever made it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use cpss::keep::{folder, keep};
-use cpss::lock::{Claim, Lock};
-use cpss::plan::{Plan, Unit, UnitRecord};
-use cpss::reproduce::{run_units_until, write_results};
+use cpss::files::lock::{Claim, Lock};
+use cpss::measure::unit::Unit;
+use cpss::plan::Plan;
+use cpss::plan::work::{self, bytes_of, finished, record_of, run_units_until};
+use cpss::report::write_results;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
@@ -41,9 +42,7 @@ pub(crate) fn run_unit<'py>(
     let bytes = py.detach(|| -> anyhow::Result<Vec<u8>> {
         // A pool of its own: whoever shares a machine out has said how many threads this may take.
         let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build()?;
-        let mut bytes = serde_json::to_vec(&pool.install(|| unit.run())?)?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        bytes_of(&pool.install(|| unit.run())?)
     });
     Ok(PyBytes::new(py, &bytes.map_err(in_words)?))
 }
@@ -52,13 +51,10 @@ pub(crate) fn run_unit<'py>(
 #[pyfunction]
 pub(crate) fn keep_record(out: PathBuf, unit: &str, record: &[u8]) -> PyResult<()> {
     let unit: Unit = serde_json::from_str(unit).map_err(value_error)?;
-    let place = place_of(&out, &unit);
-    is_record_of(record, &unit)
+    record_of(&unit, record)
         .map_err(in_words)?
-        .then_some(())
         .with_context(|| format!("the record of {} was made by another program", unit.name()))
-        .and_then(|()| folder(&out.join("records")))
-        .and_then(|()| keep(&place, record))
+        .and_then(|record| work::keep_record(&record, &out))
         .map_err(in_words)
 }
 
@@ -68,11 +64,7 @@ pub(crate) fn unfinished(out: PathBuf, units: Vec<String>) -> PyResult<Vec<Strin
     let mut left = Vec::new();
     for text in units {
         let unit: Unit = serde_json::from_str(&text).map_err(value_error)?;
-        let is_done = match std::fs::read(place_of(&out, &unit)) {
-            Ok(bytes) => is_record_of(&bytes, &unit).map_err(in_words)?,
-            Err(_) => false,
-        };
-        if !is_done {
+        if finished(&unit, &out).map_err(in_words)?.is_none() {
             left.push(text);
         }
     }
@@ -144,16 +136,6 @@ pub(crate) fn finish(
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(in_words)
         }
     }
-}
-
-fn place_of(out: &Path, unit: &Unit) -> PathBuf {
-    out.join("records").join(format!("{}.json", unit.name()))
-}
-
-/// Whether these bytes are a whole record of the unit, by this program and its settings.
-fn is_record_of(bytes: &[u8], unit: &Unit) -> anyhow::Result<bool> {
-    let Ok(record) = serde_json::from_slice::<UnitRecord>(bytes) else { return Ok(false) };
-    Ok(record.unit == *unit && record.fingerprint == unit.fingerprint()?)
 }
 
 /// An error of the lab with all that led to it.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cpss::{policy, tasks};
+use cpss::tasks;
 use cpss_highway::TaskId;
 use cpss_highway::action::{Controls, Meta, Pedals};
 use cpss_highway::task::Window;
@@ -166,5 +166,5 @@ pub(crate) fn shipped_tasks() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn policy_config(id: &str) -> PyResult<String> {
     let id: TaskId = id.parse().map_err(value_error)?;
-    Ok(policy::policy_config(id).to_string())
+    Ok(tasks::policy_config(id).to_string())
 }

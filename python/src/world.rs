@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use cpss::branch::{is_off_road, realised_cost};
+use cpss::play::ending::{has_failed, realised_cost};
 use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene};
@@ -134,7 +134,7 @@ impl World {
 
     /// Whether the ego has crashed or is off the road: what must not happen, where an episode ends.
     fn incident(&self) -> bool {
-        self.world.ego().crashed || is_off_road(&self.world)
+        has_failed(&self.world)
     }
 
     /// What is needed to make the same world again: the words of its generator, and the actions.

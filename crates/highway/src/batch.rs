@@ -150,12 +150,6 @@ impl Batch {
         &self.worlds
     }
 
-    /// The worlds, to branch or disturb them. Reset them with [`Batch::reset`], which also notes
-    /// that an ended one has begun again.
-    pub fn worlds_mut(&mut self) -> &mut [World] {
-        &mut self.worlds
-    }
-
     /// Puts a world of the same task in the place of another, and says whether its episode has ended
     /// and waits for a reset: how a batch that was written down is made again.
     pub fn put(&mut self, place: usize, world: World, ended: bool) {

@@ -15,7 +15,7 @@ use crate::vehicle::{LENGTH, MAX_SPEED, Vehicle, WIDTH};
 /// Slack on the cheap tests, so that rounding cannot make them dismiss a pair \[m\].
 const SLACK: f64 = 1e-6;
 
-/// Finds and settles every collision of one frame of `dt` \[s\].
+/// Finds and resolves every collision of one frame of `dt` \[s\].
 pub(crate) fn handle_collisions(
     vehicles: &mut [Vehicle],
     obstacles: &[Obstacle],
@@ -41,17 +41,17 @@ pub(crate) fn handle_collisions(
     }
     if obstacles.is_empty() {
         for &(first, second) in pairs.iter() {
-            settle(vehicles, usize::from(first), usize::from(second), dt);
+            collide(vehicles, usize::from(first), usize::from(second), dt);
         }
         return;
     }
     let mut next = pairs.iter().peekable();
     for first in 0..vehicles.len() {
         while let Some((_, second)) = next.next_if(|(i, _)| usize::from(*i) == first) {
-            settle(vehicles, first, usize::from(*second), dt);
+            collide(vehicles, first, usize::from(*second), dt);
         }
         for obstacle in obstacles {
-            settle_with_obstacle(&mut vehicles[first], obstacle, dt);
+            collide_with_obstacle(&mut vehicles[first], obstacle, dt);
         }
     }
 }
@@ -94,7 +94,7 @@ fn are_close(first: &Vehicle, second: &Vehicle, dt: f64) -> bool {
 
 /// Whether two cars are certainly apart across the first one's axis, now and a frame from now.
 ///
-/// That axis is one of those the full test tries, and one axis that separates them settles it;
+/// That axis is one of those the full test tries, and one axis that separates them decides it;
 /// most close pairs are cars side by side, which end here.
 #[inline]
 fn is_beside(first: &Vehicle, second: &Vehicle, dt: f64) -> bool {
@@ -109,7 +109,7 @@ fn is_beside(first: &Vehicle, second: &Vehicle, dt: f64) -> bool {
     gap > sideways + SLACK
 }
 
-fn settle(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
+fn collide(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
     let (a, b) = (&vehicles[first], &vehicles[second]);
     let overlap =
         sweep(&rectangle_of(a), &rectangle_of(b), displacement(a, dt), displacement(b, dt));
@@ -123,7 +123,7 @@ fn settle(vehicles: &mut [Vehicle], first: usize, second: usize, dt: f64) {
     }
 }
 
-fn settle_with_obstacle(vehicle: &mut Vehicle, obstacle: &Obstacle, dt: f64) {
+fn collide_with_obstacle(vehicle: &mut Vehicle, obstacle: &Obstacle, dt: f64) {
     let [x, y] = obstacle.position;
     let reach = (DIAGONAL + norm(OBSTACLE_SIZE, OBSTACLE_SIZE)) / 2.0 + vehicle.speed * dt;
     let [dx, dy] = [x - vehicle.x, y - vehicle.y];

@@ -43,8 +43,8 @@ fn aim(task: &Task, ego: &mut Vehicle, meta: Meta, target_speeds: &[f64]) {
         Meta::LaneLeft | Meta::LaneRight => {
             follow_road(ego, network);
             let place = network.lane_offset(ego.target_lane);
-            let wished = if meta == Meta::LaneLeft { place.saturating_sub(1) } else { place + 1 };
-            let lane = network.lane_at_most(network.road_of(ego.target_lane), wished);
+            let wanted = if meta == Meta::LaneLeft { place.saturating_sub(1) } else { place + 1 };
+            let lane = network.lane_at_most(network.road_of(ego.target_lane), wanted);
             if network.lane(lane).is_reachable_from(ego.position()) {
                 ego.target_lane = lane;
             }

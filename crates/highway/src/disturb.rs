@@ -1,10 +1,10 @@
 //! How does the world change while it runs?
 //!
-//! Drift enters through one door, [`World::disturb`]: traffic's temper, how often cars appear, one
+//! Drift enters through one door, [`World::disturb`]: the drivers' parameters, how often cars appear, one
 //! more car, one car braking hard. Everything else about a running world is closed. A world that
 //! is never disturbed is upstream's, as closely as `tests/golden.rs` says.
 
-use crate::driver::Temper;
+use crate::driver::DriverParameters;
 use crate::road::{LaneId, NodeId};
 use crate::route::Route;
 use crate::vehicle::{Driver, LENGTH, MAX_SPEED, Vehicle};
@@ -14,7 +14,7 @@ use crate::world::World;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disturbance {
     /// From now on, traffic drives like this.
-    Temper(Temper),
+    Drivers(DriverParameters),
     /// From now on, cars appear with this probability after each decision (where they do at all).
     SpawnProbability(f64),
     /// One more car of the traffic, at the end of the list.
@@ -79,9 +79,9 @@ impl World {
     /// A disturbance that makes no sense here; the world is then as it was.
     pub fn disturb(&mut self, disturbance: Disturbance) -> Result<(), DisturbError> {
         match disturbance {
-            Disturbance::Temper(temper) => {
-                check_temper(&temper)?;
-                self.simulation_mut().model = temper.model();
+            Disturbance::Drivers(parameters) => {
+                check_parameters(&parameters)?;
+                self.simulation_mut().model = parameters.model();
             }
             Disturbance::SpawnProbability(probability) => {
                 check("probability", probability, (0.0..=1.0).contains(&probability))?;
@@ -110,8 +110,8 @@ impl World {
     }
 
     /// How traffic drives now.
-    pub fn temper(&self) -> Temper {
-        self.simulation().model.temper
+    pub fn parameters(&self) -> DriverParameters {
+        self.simulation().model.parameters
     }
 
     fn arrival(
@@ -148,18 +148,18 @@ impl World {
     }
 }
 
-fn check_temper(temper: &Temper) -> Result<(), DisturbError> {
-    let Temper { politeness, lane_change_gain, .. } = *temper;
+fn check_parameters(parameters: &DriverParameters) -> Result<(), DisturbError> {
+    let DriverParameters { politeness, lane_change_gain, .. } = *parameters;
     check("politeness", politeness, (0.0..=1.0).contains(&politeness))?;
     check("lane_change_gain", lane_change_gain, lane_change_gain.is_finite())?;
     for (field, value) in [
-        ("acceleration_limit", temper.acceleration_limit),
-        ("comfort_acceleration", temper.comfort_acceleration),
-        ("comfort_braking", temper.comfort_braking),
-        ("jam_distance", temper.jam_distance),
-        ("headway", temper.headway),
-        ("imposed_braking", temper.imposed_braking),
-        ("lane_change_delay", temper.lane_change_delay),
+        ("acceleration_limit", parameters.acceleration_limit),
+        ("comfort_acceleration", parameters.comfort_acceleration),
+        ("comfort_braking", parameters.comfort_braking),
+        ("jam_distance", parameters.jam_distance),
+        ("headway", parameters.headway),
+        ("imposed_braking", parameters.imposed_braking),
+        ("lane_change_delay", parameters.lane_change_delay),
     ] {
         check(field, value, value > 0.0 && value <= 1e3)?;
     }

@@ -72,12 +72,12 @@ pub fn follow_road(vehicle: &mut Vehicle, network: &Network) {
     }
 }
 
-/// How traffic drives: the numbers of the intelligent driver model and of MOBIL.
+/// How traffic drives: the parameters of the intelligent driver model (IDM) and of MOBIL.
 ///
-/// One temper for all cars of a world; a car's own [`Vehicle::exponent`] is what tells drivers
-/// apart. Drift changes the temper in mid-episode, through [`crate::World::disturb`].
+/// The same for all cars of a world; a car's own [`Vehicle::exponent`] is what tells drivers
+/// apart. Drift changes them in mid-episode, through [`crate::World::disturb`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Temper {
+pub struct DriverParameters {
     /// Hardest acceleration or braking \[m/s²\].
     pub acceleration_limit: f64,
     /// Acceleration a driver likes \[m/s²\].
@@ -98,9 +98,9 @@ pub struct Temper {
     pub lane_change_delay: f64,
 }
 
-impl Default for Temper {
-    fn default() -> Temper {
-        Temper {
+impl Default for DriverParameters {
+    fn default() -> DriverParameters {
+        DriverParameters {
             acceleration_limit: 6.0,
             comfort_acceleration: 3.0,
             comfort_braking: 5.0,
@@ -114,19 +114,19 @@ impl Default for Temper {
     }
 }
 
-impl Temper {
+impl DriverParameters {
     /// The driver model with these numbers.
     pub fn model(self) -> Model {
         let comfort = (self.comfort_acceleration * self.comfort_braking).sqrt();
-        Model { temper: self, closing_weight: 1.0 / (2.0 * comfort) }
+        Model { parameters: self, closing_weight: 1.0 / (2.0 * comfort) }
     }
 }
 
-/// The intelligent driver model with a temper's numbers worked out.
+/// The intelligent driver model with what follows from its parameters worked out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// The numbers.
-    pub temper: Temper,
+    pub parameters: DriverParameters,
     /// By how much a closing speed widens the gap, per unit of speed \[s²/m\].
     closing_weight: f64,
 }
@@ -159,7 +159,7 @@ impl Model {
     /// The acceleration \[m/s²\] on an empty road, from the speed ratio's power.
     #[inline]
     pub fn free_acceleration(&self, ratio_power: f64) -> f64 {
-        self.temper.comfort_acceleration * (1.0 - ratio_power)
+        self.parameters.comfort_acceleration * (1.0 - ratio_power)
     }
 
     /// What a car ahead takes off that \[m/s²\].
@@ -167,7 +167,7 @@ impl Model {
     pub fn interaction(&self, vehicle: &Vehicle, leader: &Leader, lane: &Lane) -> f64 {
         let distance = vehicle.distance_along(lane, leader.position);
         let ratio = self.desired_gap(vehicle, leader) / not_zero(distance);
-        self.temper.comfort_acceleration * (ratio * ratio)
+        self.parameters.comfort_acceleration * (ratio * ratio)
     }
 
     /// The gap \[m\] that a driver wants to a car ahead.
@@ -176,8 +176,8 @@ impl Model {
         let [vx, vy] = vehicle.velocity();
         let closing =
             (vx - leader.velocity[0]) * vehicle.cos + (vy - leader.velocity[1]) * vehicle.sin;
-        self.temper.jam_distance
-            + vehicle.speed * self.temper.headway
+        self.parameters.jam_distance
+            + vehicle.speed * self.parameters.headway
             + vehicle.speed * closing * self.closing_weight
     }
 }

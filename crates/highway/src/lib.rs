@@ -7,7 +7,7 @@
 //!
 //! # Mental model
 //!
-//! A [`Task`] is what is played: a road, what the ego may do and sees, and [`task::Rules`]. It is
+//! A [`Task`] is what is played: a road, what the ego may do and sees, and [`task::TaskRules`]. It is
 //! built once from upstream's config keys and shared. A [`World`] is one episode of it in
 //! progress, a value: step it, or clone it to branch the episode. A [`Batch`] is many
 //! worlds stepped in one call.

@@ -24,7 +24,7 @@ pub(crate) struct LaneChoice {
 /// Whether there is anything to decide: a change under way, or time to think of one.
 #[inline]
 pub(crate) fn is_due(vehicle: &Vehicle, model: &Model) -> bool {
-    vehicle.lane != vehicle.target_lane || model.temper.lane_change_delay < vehicle.timer
+    vehicle.lane != vehicle.target_lane || model.parameters.lane_change_delay < vehicle.timer
 }
 
 /// Decides on the lane of car `who`, for whom it [is due](is_due).
@@ -102,13 +102,13 @@ fn is_worth_it(
     let follower_on = |lane: LaneId| follower(traffic.behind(who, lane));
     let new_leader = leader_on(side);
     let imposed = || acceleration(follower_on(side), Some(own));
-    if let Some(wished) = vehicle.route.first().and_then(|leg| leg.lane) {
+    if let Some(wanted) = vehicle.route.first().and_then(|leg| leg.lane) {
         let place = |lane: LaneId| network.lane_offset(lane) as i32;
         let towards = (place(side) - place(target)).signum();
-        let needed = (i32::from(wished) - place(target)).signum();
+        let needed = (i32::from(wanted) - place(target)).signum();
         return towards == needed
-            && acceleration(Some(vehicle), new_leader) >= -model.temper.imposed_braking
-            && imposed() >= -model.temper.imposed_braking;
+            && acceleration(Some(vehicle), new_leader) >= -model.parameters.imposed_braking
+            && imposed() >= -model.parameters.imposed_braking;
     }
     let old_leader = leader_on(vehicle.lane);
     let lane = network.lane(vehicle.lane);
@@ -116,11 +116,11 @@ fn is_worth_it(
         leader.map_or(0.0, |leader| model.interaction(vehicle, &leader, lane))
     };
     let mut gain = held_up_by(old_leader) - held_up_by(new_leader);
-    if model.temper.politeness != 0.0 {
+    if model.parameters.politeness != 0.0 {
         let (old_behind, new_behind) = (follower_on(vehicle.lane), follower_on(side));
         let spared = acceleration(old_behind, old_leader) - acceleration(old_behind, Some(own));
         let burdened = imposed() - acceleration(new_behind, new_leader);
-        gain += model.temper.politeness * (burdened + spared);
+        gain += model.parameters.politeness * (burdened + spared);
     }
-    gain >= model.temper.lane_change_gain && imposed() >= -model.temper.imposed_braking
+    gain >= model.parameters.lane_change_gain && imposed() >= -model.parameters.imposed_braking
 }

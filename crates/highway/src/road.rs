@@ -174,7 +174,7 @@ impl Network {
         (offset < usize::from(entry.count)).then(|| LaneId(entry.first + offset as u16))
     }
 
-    /// The lane of a road nearest to a wished-for place.
+    /// The lane of a road nearest to a wanted place.
     pub fn lane_at_most(&self, road: RoadId, offset: usize) -> LaneId {
         let entry = self.roads[usize::from(road.0)];
         LaneId(entry.first + (offset as u16).min(entry.count.saturating_sub(1)))
@@ -378,12 +378,12 @@ impl Network {
         &self,
         current: LaneId,
         road: RoadId,
-        wished: Option<u16>,
+        wanted: Option<u16>,
         position: [f64; 2],
     ) -> LaneId {
         let entry = self.roads[usize::from(road.0)];
         if self.lane_count(self.road_of(current)) == usize::from(entry.count) {
-            let offset = wished.unwrap_or(self.places[current.index()].offset);
+            let offset = wanted.unwrap_or(self.places[current.index()].offset);
             return LaneId(entry.first + offset);
         }
         let mut best = (LaneId(entry.first), f64::INFINITY);

@@ -8,7 +8,7 @@
 //! **Invariant:** after the first frames of an episode, a frame allocates nothing.
 
 use crate::collision::handle_collisions;
-use crate::driver::{Model, Temper, follow_road, hold_speed, speed_ratio, steer_along};
+use crate::driver::{DriverParameters, Model, follow_road, hold_speed, speed_ratio, steer_along};
 use crate::lineup::Lineup;
 use crate::mobil::{consider_lane_change, is_due};
 use crate::neighbours::{Index, Traffic};
@@ -41,12 +41,12 @@ pub struct Simulation {
 
 impl Simulation {
     /// An empty road.
-    pub(crate) fn new(temper: Temper) -> Simulation {
+    pub(crate) fn new(parameters: DriverParameters) -> Simulation {
         Simulation {
             // Room for the busiest crossing, so that a record number of cars costs nothing.
             vehicles: Vec::with_capacity(64),
             ego: 0,
-            model: temper.model(),
+            model: parameters.model(),
             spawn_probability: None,
             frames: 0,
             lineup: Lineup::default(),
@@ -59,10 +59,10 @@ impl Simulation {
     }
 
     /// Clears the road for a new episode, keeping the work space.
-    pub(crate) fn clear(&mut self, temper: Temper) {
+    pub(crate) fn clear(&mut self, parameters: DriverParameters) {
         self.vehicles.clear();
         self.ego = 0;
-        self.model = temper.model();
+        self.model = parameters.model();
         self.spawn_probability = None;
         self.frames = 0;
         self.lineup.mark_stale();
@@ -211,7 +211,7 @@ fn follow(traffic: &Traffic<'_>, model: &Model, who: usize, ratio_power: f64) ->
     if vehicle.lane != vehicle.target_lane {
         acceleration = acceleration.min(free - held_up_beside(traffic, model, who));
     }
-    let limit = model.temper.acceleration_limit;
+    let limit = model.parameters.acceleration_limit;
     let acceleration = acceleration.clamp(-limit, limit);
     match vehicle.braking {
         Some((braking, _)) => acceleration.min(-braking),

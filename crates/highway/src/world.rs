@@ -57,7 +57,7 @@ impl Step {
 impl World {
     /// The first state of the episode of this seed.
     pub fn new(task: Arc<Task>, seed: u64) -> World {
-        let simulation = Simulation::new(task.rules.temper());
+        let simulation = Simulation::new(task.rules.parameters());
         let mut world = World {
             task,
             simulation,
@@ -176,7 +176,7 @@ impl World {
     fn begin_episode(&mut self) {
         let task = Arc::clone(&self.task);
         self.time = 0.0;
-        self.simulation.clear(task.rules.temper());
+        self.simulation.clear(task.rules.parameters());
         task.rules.populate(&task, &mut self.simulation, &mut self.random);
         let view = view(&task, &self.simulation);
         task.observer.begin_episode(&view, &mut self.memory);

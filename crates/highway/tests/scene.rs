@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use cpss_highway::driver::Temper;
+use cpss_highway::driver::DriverParameters;
 use cpss_highway::{Action, Disturbance, Scene, Task, TaskId, World};
 
 #[test]
@@ -10,8 +10,8 @@ fn other_drivers_minds_cannot_be_seen() {
     let mut world = World::new(Task::with_defaults(TaskId::HighwayV0), 5);
     let mut before = Scene::default();
     before.observe(&world);
-    let hasty = Temper { headway: 0.5, politeness: 1.0, ..world.temper() };
-    world.disturb(Disturbance::Temper(hasty)).unwrap();
+    let hasty = DriverParameters { headway: 0.5, politeness: 1.0, ..world.parameters() };
+    world.disturb(Disturbance::Drivers(hasty)).unwrap();
     let braking = Disturbance::Braking { vehicle: 3, deceleration: 5.0, duration: 2.0 };
     world.disturb(braking).unwrap();
     let mut after = Scene::default();

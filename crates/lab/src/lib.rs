@@ -1,44 +1,33 @@
 //! Episodes, measurements and the `cpss` command: the only crate that sees all the others.
 //!
-//! Start at [`cli`], which names every command and where it is done.
+//! It has rooms, each of which uses only those below it; `tests/rooms.rs` sees to that.
+//!
+//! | room | the question it answers |
+//! |---|---|
+//! | [`commands`] | what can be asked of `cpss`, and how is it answered at a terminal? Start here |
+//! | [`report`] | what is made of an experiment's records, for people to read? |
+//! | `learn` | how are policies and critics made? |
+//! | [`plan`] | which work does an experiment consist of, and how is it run, resumed and shared out? |
+//! | [`measure`] | how are methods measured, and how sure are the numbers? |
+//! | [`trace`] | what is kept of an episode, so that anyone can judge it again? |
+//! | [`play`] | what happens in an episode, and what does it depend on? |
+//! | [`record`] | what is kept of an episode as numbers? |
+//! | [`tasks`] | what differs between tasks? |
+//! | [`files`], `terminal` | how is nothing lost on the disk; how does the command speak? |
 
 #![warn(clippy::print_stdout, clippy::print_stderr, reason = "they panic; see `terminal`")]
 
-pub mod arm;
-pub mod audit;
-pub mod bench;
-pub mod branch;
-pub mod cli;
-pub mod document;
-pub mod episode;
-pub mod estimate;
-pub mod evaluate;
-pub mod figure;
-pub mod keep;
-pub mod lock;
-pub mod meter;
-pub mod oracle;
-pub mod paper;
+pub mod commands;
+pub mod files;
+pub(crate) mod learn;
+pub mod measure;
 pub mod plan;
-pub mod policy;
+pub mod play;
 pub mod record;
-pub mod regime;
-pub mod replay;
 pub mod report;
-pub mod reproduce;
-pub mod risk;
-pub mod rollout;
-pub mod seed;
-pub mod statistics;
-pub mod table;
-pub mod tables;
 pub mod tasks;
-pub mod telling;
-pub mod terminal;
+pub(crate) mod terminal;
 pub mod trace;
-pub mod train;
-pub mod view;
-pub mod what_if;
 
 /// The README's examples, compiled and run: this is the only crate that sees what they use.
 #[cfg(doctest)]

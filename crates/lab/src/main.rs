@@ -1,13 +1,5 @@
-//! The `cpss` command. Everything it does is in the library; this file only reports failure.
+//! The `cpss` command. Everything it does is in the library.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    match cpss::cli::run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            cpss::terminal::aside(format_args!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> std::process::ExitCode {
+    cpss::commands::run()
 }

@@ -8,30 +8,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use crate::arm::{Arm, ShieldSettings};
-use crate::episode::EpisodeRecord;
-use crate::evaluate::Contest;
-use crate::policy::{PolicySource, SHIPPED_SEEDS, policy_task, shipped};
-use crate::regime::{REGIMES, Regime, RegimeSpec};
-use crate::risk::hash;
-use crate::risk::shipped::RiskSource;
-use crate::seed;
-use crate::tasks;
-use crate::view;
+use crate::measure::unit::Unit;
+use crate::play::arm::Arm;
+use crate::play::regime::REGIMES;
+use crate::tasks::{self, SHIPPED_SEEDS, policy_task};
 
 mod check;
 mod own;
+pub mod work;
 
-pub use own::{OwnPolicies, OwnPolicy};
+pub use own::OwnPolicies;
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
-pub const FIRST_REPORTING_SEED: u64 = 16_000_000;
+pub(crate) const FIRST_REPORTING_SEED: u64 = 16_000_000;
 
 /// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
 /// episodes of a smaller one again.
@@ -54,7 +48,11 @@ pub struct Plan {
     pub own: BTreeMap<String, OwnPolicies>,
     /// Episodes of each policy, in each cell. Floors have no policy and play them once.
     pub episodes: u64,
-    /// The same for the oracle, which takes its time.
+    /// At most about so many decisions of all policies in each cell: where episodes are long, fewer are played, so that
+    /// no task takes most of the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<u64>,
+    /// Episodes for the oracle, which takes its time.
     pub oracle_episodes: u64,
     /// The frontier: budgets that `cpss`, `priced` and `fixed` are also tried with, under every regime,
     pub budgets: Vec<f64>,
@@ -62,6 +60,9 @@ pub struct Plan {
     pub thresholds: Vec<f64>,
     /// Episodes of each policy at each point of the frontier.
     pub frontier_episodes: u64,
+    /// At most about so many decisions at each point of the frontier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frontier_decisions: Option<u64>,
     /// Seed of the first episode of the first policy under the first regime; the others' blocks follow.
     pub first_seed: u64,
 }
@@ -76,10 +77,12 @@ impl Default for Plan {
             policies: (0..SHIPPED_SEEDS).collect(),
             own: BTreeMap::new(),
             episodes: 100,
+            decisions: None,
             oracle_episodes: 5,
             budgets: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
             thresholds: vec![0.001, 0.003, 0.01, 0.03, 0.1],
             frontier_episodes: 40,
+            frontier_decisions: Some(100_000),
             first_seed: FIRST_REPORTING_SEED,
         }
     }
@@ -98,51 +101,30 @@ pub enum Size {
 
 impl Plan {
     /// The paper's experiment.
-    pub fn sized(size: Size) -> Plan {
-        let (episodes, oracle_episodes, frontier_episodes) = match size {
-            Size::Quick => (8, 1, 1),
-            Size::Default => return Plan::default(),
-            Size::Full => (1000, 50, 200),
-        };
-        Plan { episodes, oracle_episodes, frontier_episodes, ..Plan::default() }
+    pub(crate) fn sized(size: Size) -> Plan {
+        let paper = Plan::default();
+        match size {
+            Size::Quick => Plan {
+                episodes: 8,
+                decisions: Some(20_000),
+                oracle_episodes: 1,
+                frontier_episodes: 1,
+                ..paper
+            },
+            Size::Default => paper,
+            Size::Full => Plan {
+                episodes: 1000,
+                oracle_episodes: 50,
+                frontier_episodes: 200,
+                frontier_decisions: Some(1_000_000),
+                ..paper
+            },
+        }
     }
 }
 
 /// Stands in a plan for every constant action of a task.
 const CONSTANTS: &str = "constants";
-
-/// One piece of work: some episodes of one cell with one policy.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Unit {
-    /// Task id.
-    pub task: String,
-    /// Regime name.
-    pub regime: String,
-    /// Arm.
-    pub arm: String,
-    /// Training seed of the policy, or its place in the task's list of files.
-    pub policy: usize,
-    /// Its file and what it sees, if it was made elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own: Option<OwnPolicy>,
-    /// First episode's seed.
-    pub first_seed: u64,
-    /// How many episodes.
-    pub episodes: u64,
-}
-
-/// A finished unit.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct UnitRecord {
-    /// What was done.
-    pub unit: Unit,
-    /// With which program and settings; a record with another fingerprint is made again.
-    pub fingerprint: String,
-    /// What came of it.
-    pub episodes: Vec<EpisodeRecord>,
-    /// For each step, in how many episodes its proposal was refused.
-    pub refusals: Vec<u32>,
-}
 
 impl Plan {
     /// Reads a plan from a file.
@@ -155,11 +137,7 @@ impl Plan {
     }
 
     /// Reads a plan from a file, and what its own policies see from somewhere else.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::load`], or if there are no such policies.
-    pub fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
+    pub(crate) fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("cannot read the plan {}", path.display()))?;
         let mut plan: Plan =
@@ -169,6 +147,19 @@ impl Plan {
         }
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Says what the policies that were made elsewhere see, whatever the plan says.
+    fn see(&mut self, config: &Value) -> Result<()> {
+        ensure!(
+            !self.own.is_empty(),
+            "--config is for policies that were made elsewhere, and the plan has none: list their files \
+             under [own.TASK]"
+        );
+        for own in self.own.values_mut() {
+            own.config = Some(config.clone());
+        }
+        Ok(())
     }
 
     /// The units, in the order of tables; those of the frontier come last.
@@ -205,8 +196,10 @@ impl Plan {
         let is_floor = parsed.is_some_and(Arm::is_floor);
         let episodes = match parsed {
             Some(Arm::Oracle) => self.oracle_episodes,
-            Some(arm) if arm.given().is_some() => self.frontier_episodes,
-            _ => self.episodes,
+            Some(arm) if arm.given().is_some() => {
+                self.at_most(self.frontier_episodes, self.frontier_decisions, task)
+            }
+            _ => self.at_most(self.episodes, self.decisions, task),
         };
         let policies =
             if is_floor { &self.policies[..self.policies.len().min(1)] } else { &self.policies };
@@ -220,6 +213,15 @@ impl Plan {
             first_seed: self.first_seed_of(regime_place, place),
             episodes,
         }));
+    }
+
+    /// Episodes of each policy, or as many as so many decisions of all policies allow: at least one, if there are any.
+    pub(crate) fn at_most(&self, episodes: u64, decisions: Option<u64>, task: &str) -> u64 {
+        let Some(decisions) = decisions else { return episodes };
+        let shield = task.parse().ok().and_then(|task: TaskId| tasks::of(task).spec.shield);
+        let horizon = shield.map_or(1, |shield| u64::from(shield.horizon));
+        let each = decisions / (horizon * self.policies.len() as u64).max(1);
+        episodes.min(each.max(1))
     }
 
     /// Every arm drives the same episodes: paired. Every policy has its own, and so has every regime,
@@ -242,79 +244,6 @@ fn expanded(arm: &str, task: &str) -> Vec<String> {
     (0..actions).map(|action| Arm::Constant(action).to_string()).collect()
 }
 
-impl Unit {
-    /// A file name that no other unit of a plan has.
-    pub fn name(&self) -> String {
-        let Unit { task, regime, arm, policy, own: _, first_seed, episodes } = self;
-        let name = format!("{task}_{regime}_{arm}_{policy}_{first_seed}_{episodes}");
-        // A regime may be a path, and an arm has a colon; neither belongs into a file's name.
-        name.replace(['/', '\\', ':', '*'], "-")
-    }
-
-    /// Everything besides the unit that its record depends on.
-    ///
-    /// # Errors
-    ///
-    /// A task or regime that does not exist.
-    pub fn fingerprint(&self) -> Result<String> {
-        let task: TaskId = self.task.parse()?;
-        let settings = ShieldSettings::shipped(task)?;
-        let regime = RegimeSpec::load(&self.regime)?;
-        let policy = match &self.own {
-            Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
-            None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
-        };
-        let critic = hash(&*RiskSource::default().load(task)?);
-        let inputs = format!("{settings:?}; {regime:?}; {:?}; {critic}", tasks::of(task).spec);
-        let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));
-        Ok(format!("cpss {version}, sources {sources}, inputs {digits}"))
-    }
-
-    /// Does the work.
-    ///
-    /// # Errors
-    ///
-    /// A task, regime, arm or policy that does not exist or cannot be used.
-    pub fn run(&self) -> Result<UnitRecord> {
-        let seeds = seed::from(self.first_seed, self.episodes)?;
-        let played = self.within(|contest| contest.play_all(&seeds, None, &|| {}))?;
-        Ok(UnitRecord {
-            unit: self.clone(),
-            fingerprint: self.fingerprint()?,
-            episodes: played.episodes,
-            refusals: played.refusals,
-        })
-    }
-
-    /// Prepares what its episodes depend on, and does something with it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Unit::run`].
-    pub fn within<T>(&self, act: impl FnOnce(&Contest<'_>) -> Result<T>) -> Result<T> {
-        let task: TaskId = self.task.parse()?;
-        let arm: Arm =
-            self.arm.parse().map_err(|hint: String| anyhow!("`{}` is no arm: {hint}", self.arm))?;
-        let (policy, given) = match &self.own {
-            Some(own) => (own.file.parse()?, own.config.as_ref()),
-            None => (PolicySource::Builtin(self.policy), None),
-        };
-        let config = view::config_for((!arm.is_floor()).then_some(&policy), task, given)?;
-        act(&Contest {
-            regime: &Regime::new(RegimeSpec::load(&self.regime)?, task, &config)?,
-            regime_name: &self.regime,
-            arm,
-            settings: &ShieldSettings::shipped(task)?,
-            policy: &policy,
-            risk: RiskSource::default().load(task)?,
-            // The tables ask it of whole methods alone, not of every point of the frontier.
-            asks_what_if: arm.given().is_none(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,10 +263,20 @@ mod tests {
         assert_eq!(count("intersection-v0", "constant:2"), 4);
         assert_eq!(count("intersection-v0", "constant:3"), 0);
         assert_eq!(count("racetrack-v0", "cpss:0.02"), 4 * SHIPPED_SEEDS);
+        // Where an episode takes 1,501 decisions, the frontier has fewer of them.
+        let long = units.iter().find(|unit| unit.task == "racetrack-v0" && unit.arm == "cpss:0.02");
+        assert_eq!(long.unwrap().episodes, 100_000 / (1501 * SHIPPED_SEEDS as u64));
         let mut names: Vec<String> = units.iter().map(Unit::name).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), units.len());
+    }
+
+    #[test]
+    fn regression_a_plan_that_says_nothing_of_decisions_plays_every_episode() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/stationary.toml");
+        let plan = Plan::load(&file).unwrap();
+        assert!(plan.units().iter().all(|unit| unit.episodes == plan.episodes));
     }
 
     #[test]
@@ -355,29 +294,6 @@ mod tests {
             let mut starts: Vec<u64> = starts.into_values().collect();
             starts.sort_unstable();
             assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= plan.episodes));
-        }
-    }
-
-    #[test]
-    fn a_fingerprint_tells_inputs_apart() {
-        let unit = |task: &str, regime: &str, policy| Unit {
-            task: task.to_owned(),
-            regime: regime.to_owned(),
-            arm: "cpss".to_owned(),
-            policy,
-            own: None,
-            first_seed: 0,
-            episodes: 1,
-        };
-        let of = |unit: Unit| unit.fingerprint().unwrap();
-        let one = of(unit("merge-v0", "high", 0));
-        assert_eq!(one, of(unit("merge-v0", "high", 0)));
-        for other in [
-            unit("merge-v0", "high", 1),
-            unit("merge-v0", "mild", 0),
-            unit("highway-v0", "high", 0),
-        ] {
-            assert_ne!(one, of(other));
         }
     }
 }

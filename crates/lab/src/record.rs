@@ -5,7 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::what_if::Effects;
+pub mod exact;
+pub mod pose;
+pub mod what_if;
+
+use what_if::Effects;
 
 /// What came of one episode.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -30,7 +34,7 @@ pub struct EpisodeRecord {
     /// Steps that came close to something.
     pub close_steps: u64,
     /// Smallest distance to another vehicle, or to the boundary \[m\].
-    #[serde(with = "crate::trace::exact")]
+    #[serde(with = "crate::record::exact")]
     pub min_distance: f64,
     /// Steps on which the proposal was (or, in the shadow, would have been) refused.
     pub interventions: u64,
@@ -73,6 +77,19 @@ pub struct EpisodeRecord {
     pub recalibration: f64,
 }
 
+/// An incident, or an incident rate, in four parts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Account {
+    /// Risk at the start that could not be avoided.
+    pub start: f64,
+    /// Avoidable risk that the shield let the policy choose.
+    pub chosen: f64,
+    /// What the critic did not foresee.
+    pub surprise: f64,
+    /// Risk that came into view, where the look-ahead is limited.
+    pub arriving: f64,
+}
+
 impl EpisodeRecord {
     /// Whether the ego crashed, or on the racetrack left the road.
     pub fn failed(&self) -> bool {
@@ -83,6 +100,12 @@ impl EpisodeRecord {
     /// incident, and to 0 if there was none.
     pub fn surprise(&self) -> f64 {
         f64::from(u8::from(self.failed())) - self.start - self.chosen - self.arriving
+    }
+
+    /// Where its incident came from, or why there was none.
+    pub fn account(&self) -> Account {
+        let surprise = self.surprise();
+        Account { start: self.start, chosen: self.chosen, surprise, arriving: self.arriving }
     }
 
     /// What a budget promises of the episode: the chance of an incident is at most this, if the critic is

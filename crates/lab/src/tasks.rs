@@ -5,7 +5,7 @@
 //! | file | what it says |
 //! |---|---|
 //! | `task.toml` | what policies see, how long an episode lasts, the shield's horizon and last resort, what drift adds: [`TaskSpec`] |
-//! | `train.toml` | how its policies are trained: [`TrainSpec`](crate::train::settings::TrainSpec) |
+//! | `train.toml` | how its policies are trained: `TrainSpec` |
 //! | `0.safetensors` to `4.safetensors` | the shipped policies, by training seed |
 //! | `risk.safetensors`, `risk-stationary.safetensors` | the shipped critics |
 //! | `parity.json` | how the task is compared with highway-env; only `crates/highway/scripts/parity.py` reads it |
@@ -18,17 +18,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use anyhow::{Context, Result};
-use cpss_highway::TaskId;
+use cpss_highway::{Task, TaskId};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::policy::SHIPPED_SEEDS;
-
-pub mod list;
-pub mod prepare;
+/// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
+pub const SHIPPED_SEEDS: usize = 5;
 
 /// Every file of every folder: the folder, the file's name, and its bytes.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
@@ -198,11 +196,7 @@ impl TaskEntry {
 static POLICIES: OnceLock<(TaskId, Vec<Vec<u8>>)> = OnceLock::new();
 
 /// Takes a task's policies from a folder, for as long as this process runs: they need not be shipped yet.
-///
-/// # Errors
-///
-/// A file that cannot be read.
-pub fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
+pub(crate) fn take_policies(id: TaskId, folder: &Path) -> Result<()> {
     let read = |seed| {
         let file = folder.join(format!("{seed}.safetensors"));
         std::fs::read(&file).with_context(|| format!("cannot read the policy {}", file.display()))
@@ -219,6 +213,22 @@ pub fn of(id: TaskId) -> &'static TaskEntry {
         LazyLock::new(|| TaskId::ALL.map(TaskEntry::find));
     let place = TaskId::ALL.iter().position(|known| *known == id);
     &ENTRIES[place.unwrap_or(0)]
+}
+
+/// Returns the task's configuration for a policy, by highway-env's keys.
+///
+/// Where there is much traffic a policy sees a grid around the ego and not a list of cars: in a list,
+/// a car that overtakes another changes places with it, and a small network has to learn every
+/// order. It never touches rewards, traffic or the end of an episode, only what the ego sees and, where the task is
+/// steered freely, the list of actions a DQN needs. `x` and `y` tell where in its cell a car stands, `on_road` where on the road the ego is.
+pub fn policy_config(id: TaskId) -> Value {
+    of(id).spec.policy.clone()
+}
+
+/// Builds the task in its [`policy_config`].
+pub fn policy_task(id: TaskId) -> Arc<Task> {
+    // The configurations are compiled in, and a test builds every one of them.
+    Task::new(id, &policy_config(id)).expect("the policies' configurations are valid")
 }
 
 /// Every task, in the world's order.

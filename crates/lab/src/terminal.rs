@@ -8,6 +8,8 @@
 //! status: what is left to say is dropped, and the work goes on to its end. Results that cannot be
 //! written for another reason, such as a full disk, are an error. Notes that cannot be written are not.
 
+pub(crate) mod meter;
+
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
@@ -27,11 +29,11 @@ pub(crate) use {note, say};
 
 /// Standard output, for which a reader that has left is no failure.
 #[derive(Debug)]
-pub struct Stdout(io::StdoutLock<'static>);
+pub(crate) struct Stdout(io::StdoutLock<'static>);
 
 impl Stdout {
     /// Standard output, for this thread alone until it is dropped.
-    pub fn lock() -> Stdout {
+    pub(crate) fn lock() -> Stdout {
         Stdout(io::stdout().lock())
     }
 }
@@ -55,11 +57,7 @@ fn unless_left<T>(written: io::Result<T>, all: T) -> io::Result<T> {
 }
 
 /// What `say!` does.
-///
-/// # Errors
-///
-/// A full disk, or whatever else keeps results from being written.
-pub fn result(words: fmt::Arguments<'_>) -> Result<()> {
+pub(crate) fn result(words: fmt::Arguments<'_>) -> Result<()> {
     let mut out = Stdout::lock();
     writeln!(out, "{words}")
         .and_then(|()| out.flush())
@@ -67,7 +65,7 @@ pub fn result(words: fmt::Arguments<'_>) -> Result<()> {
 }
 
 /// What `note!` does.
-pub fn aside(words: fmt::Arguments<'_>) {
+pub(crate) fn aside(words: fmt::Arguments<'_>) {
     // Results are what the command is for: it goes on where notes about them cannot be shown.
     let _ = writeln!(io::stderr().lock(), "{words}");
 }

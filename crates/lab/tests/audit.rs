@@ -6,10 +6,12 @@
 mod traces;
 
 use assert_cmd::Command;
-use cpss::arm::{Arm, Millionths};
-use cpss::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
-use cpss::trace::{ChargeName, End, Exact, Gain, Header, Step};
+use cpss::play::arm::{Arm, Millionths};
+use cpss::record::exact::Exact;
+use cpss::trace::audit::{DISTANCE_TOLERANCE, Problem, SPEED_TOLERANCE, audit};
+use cpss::trace::{End, Header, Step};
 use cpss_highway::TaskId;
+use cpss_shield::{Charge, GainSpec, Mode};
 use traces::{Parts, TASKS, first_replaced_well, trace_of};
 
 #[test]
@@ -59,7 +61,7 @@ fn a_forged_answer_is_derived_otherwise() {
     };
     step("t", &|step| step.t += 1);
     step("proposal", &|step| step.proposal = step.ran);
-    step("likes", &|step| step.likes.clear());
+    step("likes", &|step| step.preferences.clear());
     step("costs", &|step| step.costs.truncate(1));
     step("risks", &|step| step.risks.truncate(1));
     step("risks are from 0 to 1", &|step| step.risks[0] = Exact(1.5));
@@ -202,14 +204,14 @@ fn a_header_that_contradicts_itself_is_found() {
         forgery.check(field, 1, &|parts| edit(&mut parts.header));
     };
     header("shield: shadow", &|header| header.arm = "dqn".to_owned());
-    header("shield: shadow", &|header| header.shield.shadow = true);
+    header("shield: shadow", &|header| header.shield.mode = Mode::Shadow);
     header("shield: budget", &|header| header.arm = "context-only".to_owned());
     header("shield: budget", &|header| header.arm = "fixed:0.5".to_owned());
     header("shield: gain", &|header| header.arm = "budget-only".to_owned());
-    header("shield: gain", &|header| header.shield.gain = Gain::Constant {});
+    header("shield: gain", &|header| header.shield.gain = GainSpec::Constant);
     header("shield: cap", &|header| header.arm = "fixed".to_owned());
     header("shield: price", &|header| header.arm = "priced".to_owned());
-    header("shield: charge", &|header| header.shield.charge = ChargeName::Observed);
+    header("shield: charge", &|header| header.shield.charge = Charge::Observed);
     header("shield: epsilon", &|header| header.shield.epsilon = 2.0);
     header("privileged", &|header| header.privileged = true);
     header("privileged", &|header| header.arm = "oracle".to_owned());

@@ -6,7 +6,7 @@
 mod traces;
 
 use assert_cmd::Command;
-use cpss::policy::policy_task;
+use cpss::tasks::policy_task;
 use cpss_highway::TaskId;
 use serde_json::Value;
 use traces::critic;
@@ -59,6 +59,16 @@ fn a_cell_has_every_number() {
 }
 
 /// A crash avoided, not avoided, a closer call, a false alarm: every replaced action is one of these.
+#[test]
+fn regression_nothing_is_promised_of_traffic_that_no_critic_was_calibrated_in() {
+    let promise = |regime| {
+        let cell = ["--env", "merge-v0", "--regime", regime, "--episodes", "5"];
+        evaluate(&cell).unwrap()["promise"].as_f64()
+    };
+    assert!(promise("high").is_some_and(|most| most > 0.01 && most < 0.1));
+    assert_eq!(promise("high-0.1"), None);
+}
+
 #[test]
 fn replaced_actions_are_good_for_something_or_not() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,9 +9,9 @@
 use std::fs;
 use std::process::Command;
 
-use cpss::episode::EpisodeRecord;
-use cpss::estimate::Results;
-use cpss::plan::{Unit, UnitRecord};
+use cpss::measure::estimate::Results;
+use cpss::measure::unit::{Unit, UnitRecord};
+use cpss::record::EpisodeRecord;
 
 /// Hand-made records: two tasks, two regimes, five arms, two training seeds, four episodes.
 fn records() -> Vec<UnitRecord> {
@@ -78,7 +78,7 @@ fn records() -> Vec<UnitRecord> {
 fn the_tables_of_known_records_read_as_they_should() {
     let folder = tempfile::tempdir().unwrap();
     let records = records();
-    cpss::tables::write_all(&Results::new(&records), folder.path()).unwrap();
+    cpss::report::tables::write_all(&Results::new(&records), folder.path()).unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     insta::assert_snapshot!("tables_md", read("tables.md"));
     insta::assert_snapshot!("tables_tex", read("tables.tex"));
@@ -105,7 +105,8 @@ fn a_tiny_plan_makes_everything_and_splices_its_summary() {
     let error = String::from_utf8(run.stderr).unwrap();
     assert!(!run.status.success() && error.contains("doc.md lacks the lines"), "{error}");
 
-    let (begin, end) = (cpss::document::REPRODUCE.begin, cpss::document::REPRODUCE.end);
+    let (begin, end) =
+        (cpss::report::document::REPRODUCE.begin, cpss::report::document::REPRODUCE.end);
     fs::write(folder.path().join("doc.md"), format!("above\n{begin}\n{end}\nbelow\n")).unwrap();
     let run = reproduce();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -137,7 +138,7 @@ fn a_tiny_plan_makes_everything_and_splices_its_summary() {
     for told in index.as_array().unwrap() {
         for kept in told["traces"].as_array().unwrap() {
             let file = folder.path().join("out/traces").join(kept["file"].as_str().unwrap());
-            let report = cpss::audit::audit(&fs::read(file).unwrap()).unwrap();
+            let report = cpss::trace::audit::audit(&fs::read(file).unwrap()).unwrap();
             assert_eq!(kept["chain_end"], report.chain_end);
             assert_eq!((&told["seed"], &kept["arm"]), (&report.seed.into(), &report.arm.into()));
         }

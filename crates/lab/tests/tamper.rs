@@ -6,11 +6,12 @@
 
 mod traces;
 
-use cpss::arm::{Arm, FallbackName};
-use cpss::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
-use cpss::trace::{ChargeName, Gain, RiskLine, Rules};
+use cpss::play::arm::Arm;
+use cpss::trace::RiskLine;
+use cpss::trace::audit::{DISTANCE_TOLERANCE, Finding, Problem, Report, SPEED_TOLERANCE, audit};
 use cpss_highway::TaskId;
 use cpss_highway::random::Generator;
+use cpss_shield::ShieldSpec;
 use rayon::prelude::*;
 use traces::{Parts, first_replaced_well, joined, lines, resealed, trace_of};
 
@@ -218,21 +219,8 @@ fn assert_harmless(original: &Parts, forged: &Parts, report: &Report, round: u64
     assert_eq!(before.len(), after.len(), "round {round}");
 }
 
-/// In place of rules that are taken as written.
-const SOME_RULES: Rules = Rules {
-    budget: 1.0,
-    horizon: 1,
-    epsilon: 1.0,
-    pace: 1.0,
-    price: 0.0,
-    charge: ChargeName::Predicted,
-    tau_cap: 0.5,
-    gain: Gain::Constant {},
-    smoothing: 1.0,
-    fallback: FallbackName::MinRisk,
-    shadow: false,
-    last_resort: 0,
-};
+/// In place of a shield that is taken as written.
+const SOME_SHIELD: ShieldSpec = ShieldSpec::new(1.0, 1);
 
 /// A trace without what is taken as written.
 fn vouched(parts: &Parts, report: &Report) -> Parts {
@@ -249,7 +237,7 @@ fn vouched(parts: &Parts, report: &Report) -> Parts {
         conservative: false,
     };
     for step in &mut parts.steps {
-        step.likes.clear();
+        step.preferences.clear();
         step.risks.clear();
         step.density.0 = 0.0;
         step.closeness.0 = 0.0;
@@ -263,7 +251,7 @@ fn vouched(parts: &Parts, report: &Report) -> Parts {
     (record.mean_speed, record.min_distance) = (0.0, 0.0);
     for key in &report.taken_as_written {
         match *key {
-            "header.shield" => parts.header.shield = SOME_RULES,
+            "header.shield" => parts.header.shield = SOME_SHIELD,
             "end.record.reward_change" => record.reward_change = 0.0,
             "end.record.off_road" => record.off_road = false,
             "end.record.success" => record.success = false,

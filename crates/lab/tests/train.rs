@@ -250,8 +250,8 @@ fn shipped_policies_drive_as_their_cards_say() {
     let tasks: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for task in tasks.as_array().unwrap() {
         let id = task["env"].as_str().unwrap().parse().unwrap();
-        for seed in 0..cpss::policy::SHIPPED_SEEDS {
-            let policy = cpss::policy::shipped(id, seed).unwrap();
+        for seed in 0..cpss::tasks::SHIPPED_SEEDS {
+            let policy = cpss::play::policy::shipped(id, seed).unwrap();
             let card: serde_json::Value = serde_json::from_str(&policy.card()["score"]).unwrap();
             let found = &task["drivers"][seed];
             assert_eq!(found["driver"], format!("`builtin:{seed}`"));
@@ -266,7 +266,7 @@ fn shipped_policies_drive_as_their_cards_say() {
 
 #[test]
 fn tables_go_between_the_markers_of_a_document_or_nowhere() {
-    use cpss::train::quality::POLICIES;
+    use cpss::report::document::POLICIES;
     let (begin, end) = (POLICIES.begin, POLICIES.end);
     let place = Place::new();
     let write = "policies --env merge-v0 --episodes 2 --write doc.md";

@@ -7,13 +7,14 @@ mod traces;
 
 use std::sync::Arc;
 
-use cpss::arm::{Arm, ShieldSettings};
-use cpss::audit::{Problem, audit};
-use cpss::branch::look_ahead;
-use cpss::episode::Player;
-use cpss::policy::PolicySource;
-use cpss::trace::{Cell, Exact, TraceWriter};
-use cpss::what_if::{Effects, WhatIf};
+use cpss::play::arm::{Arm, ShieldSettings};
+use cpss::play::branch::look_ahead;
+use cpss::play::episode::Player;
+use cpss::play::policy::PolicySource;
+use cpss::record::exact::Exact;
+use cpss::record::what_if::{Effects, WhatIf};
+use cpss::trace::audit::{Problem, audit};
+use cpss::trace::{Cell, TraceWriter};
 use cpss_highway::{Action, TaskId};
 use traces::{Parts, TASKS, critic, first_replaced, first_replaced_well, regime, trace_of};
 
@@ -90,7 +91,7 @@ fn the_same_episode_has_the_same_branches() {
     player.play(seed + 1).unwrap();
     let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss(None), policy: policy.to_string() };
     let mut writer = TraceWriter::new(cell);
-    player.play_before(&mut writer, seed).unwrap();
+    player.play_with(&mut writer, seed).unwrap();
     assert_eq!(writer.text(), trace);
     assert_ne!(trace_of(task, Arm::Cpss(None), seed + 1), trace);
 }

@@ -171,6 +171,11 @@ impl Card {
         let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
         sound && !by_regime.iter().any(clearly_low)
     }
+
+    /// The same, and it was calibrated in this regime: of other traffic nothing is known.
+    pub fn is_conservative_in(&self, regime: &str) -> bool {
+        self.is_conservative() && self.calibration.regimes.iter().any(|known| known == regime)
+    }
 }
 
 impl LearnedRisk {

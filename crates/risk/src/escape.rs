@@ -90,7 +90,8 @@ impl Escape {
     pub(crate) fn raise(&self, actions: &[ActionKey], risks: &mut [f64]) {
         for (action, risk) in actions.iter().zip(risks) {
             if let ActionKey::Raw([_, angle]) = action {
-                *risk = 1.0 - (1.0 - *risk) * (1.0 - self.floor(*angle));
+                // Never lower, in floating point too.
+                *risk += (1.0 - *risk) * self.floor(*angle);
             }
         }
     }

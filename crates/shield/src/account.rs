@@ -12,8 +12,9 @@
 //! Start at [`Account::enter`], once for each decision, and end with [`Account::close`]. The identity
 //! holds by definition of `d_t`, whatever the critic says: the sum telescopes.
 //!
-//! `c_t` is the cost that was *charged*. It may be less than the avoidable risk: what lies below the
-//! critic's resolution is charged as next to nothing. So the surprise is the critic's own, measured against the
+//! `c_t` is the cost that was *charged*, but never more than `1 - V_t`: where an incident is certain the
+//! ledger is charged 1, and yet nobody chose anything. It may be less than the avoidable risk: what lies
+//! below the critic's resolution is charged as next to nothing. So the surprise is the critic's own, measured against the
 //! risk `rho` that it foretold, plus what was not charged:
 //!
 //! ```text
@@ -96,11 +97,14 @@ impl Account {
     ///
     /// Returns the surprise of the decision *before*, which is known only now; `None` for the first.
     ///
-    /// `V_t` and `rho_t` must be the numbers that were judged, raised by the recalibration. A `V_t` that is no probability counts as 1, a charge that is no cost as 1, and
-    /// an action of unusable risk is the worst surprise, 1, whatever comes of it.
+    /// `V_t` and `rho_t` must be the numbers that were judged, raised by the recalibration. A `V_t` that is
+    /// no probability counts as 1, a charge that is no cost as 1, and an action of unusable risk is the
+    /// worst surprise, 1, whatever comes of it. Of a charge, at most `1 - V_t` was chosen: otherwise a
+    /// critic that calls everything lost would seem to have foreseen more incidents than there can be.
     pub fn enter(&mut self, unavoidable: f64, risk: f64, charge: f64) -> Option<f64> {
         let unavoidable = if is_probability(unavoidable) { unavoidable } else { 1.0 };
         let charge = if usable(charge) { charge } else { 1.0 };
+        let chosen = charge.min(1.0 - unavoidable);
         let foretold = is_probability(risk).then_some(risk);
         let surprise = match self.stage {
             Stage::Closed { .. } => return None,
@@ -113,8 +117,8 @@ impl Account {
                 Some(self.learn_outcome(self.gamma * unavoidable, expected, foretold))
             }
         };
-        self.chosen += charge;
-        let expected = unavoidable + charge;
+        self.chosen += chosen;
+        let expected = unavoidable + chosen;
         if let Some(risk) = foretold {
             self.unresolved += risk - expected;
         }
@@ -156,7 +160,8 @@ impl Account {
         self.start
     }
 
-    /// The avoidable risk that was let through and charged.
+    /// The avoidable risk that was let through and charged: what the ledger has spent, but for charges
+    /// where an incident was certain already.
     pub const fn chosen(&self) -> f64 {
         self.chosen
     }
@@ -172,8 +177,7 @@ impl Account {
     }
 
     /// The part of the surprise that was foretold and not charged, being below the resolution. It
-    /// is below 0 where a certain incident was charged as 1. It counts a decision from its entry on,
-    /// before the surprise does.
+    /// counts a decision from its entry on, before the surprise does.
     pub const fn unresolved(&self) -> f64 {
         self.unresolved
     }

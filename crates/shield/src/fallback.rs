@@ -16,7 +16,7 @@ pub enum Fallback {
     /// The least predicted cost, as in the paper; ties by preference, then by lowest index.
     #[default]
     MinRisk,
-    /// Of the admissible actions the one the policy likes most; ties by cost, then by lowest
+    /// Of the admissible actions the one the policy prefers most; ties by cost, then by lowest
     /// index. Without preferences, the same as `MinRisk`.
     BestAdmissible,
 }
@@ -46,7 +46,7 @@ pub(crate) fn choose(
         if !usable(cost) {
             continue;
         }
-        let action = Action { index, cost, liking: liking(preferences, index) };
+        let action = Action { index, cost, preference: preference(preferences, index) };
         if safest.is_none_or(|best| action.is_safer_than(&best)) {
             safest = Some(action);
         }
@@ -68,24 +68,25 @@ pub(crate) fn choose(
 struct Action {
     index: usize,
     cost: f64,
-    liking: f64,
+    preference: f64,
 }
 
 impl Action {
     // Both orders are strict: of two equal actions the first seen, the one with the lower index,
     // stays.
     fn is_safer_than(&self, other: &Action) -> bool {
-        self.cost < other.cost || self.cost == other.cost && self.liking > other.liking
+        self.cost < other.cost || self.cost == other.cost && self.preference > other.preference
     }
 
     fn is_liked_above(&self, other: &Action) -> bool {
-        self.liking > other.liking || self.liking == other.liking && self.cost < other.cost
+        self.preference > other.preference
+            || self.preference == other.preference && self.cost < other.cost
     }
 }
 
-fn liking(preferences: &[f64], index: usize) -> f64 {
+fn preference(preferences: &[f64], index: usize) -> f64 {
     match preferences.get(index) {
-        Some(liking) if !liking.is_nan() => *liking,
+        Some(preference) if !preference.is_nan() => *preference,
         _ => f64::NEG_INFINITY,
     }
 }

@@ -157,7 +157,7 @@
 //! - **Anything below the resolution.** What it swallows is not charged, and the bound grows by it:
 //!   [`Account::unresolved`] says by how much.
 //! - **That the budget is kept where `V` is 1.** There every action costs 1 and none is admissible. The
-//!   bound holds, as nothing avoidable was chosen; the certificate says `OVERSPENT` all the same, as an
+//!   bound holds, as nothing avoidable was chosen, and the account enters nothing; the certificate says `OVERSPENT` all the same, as an
 //!   overflown critic says the same.
 //!
 //! # The account balances
@@ -171,7 +171,7 @@
 //!   d_t = [incident at t] + gamma V(s_{t+1}) [goes on] - (V(s_t) + c_t)
 //! ```
 //!
-//! The sum telescopes, whatever the critic says. So a measured incident rate is, to the last digit,
+//! `c_t` is what was charged, but at most `1 - V(s_t)`. The sum telescopes, whatever the critic says. So a measured incident rate is, to the last digit,
 //! what was there at the start, what the shield let the policy choose, what the critic did not
 //! foresee, and what came into view. [`Account`] keeps the four, with the `c_t` that was charged. It
 //! tells apart what the critic did not foresee from what lay below its resolution.

@@ -19,7 +19,7 @@ pub struct Situation<'a> {
     pub proposal: usize,
     /// The predicted cost `c(s_t, a)` of each action.
     pub costs: &'a [f64],
-    /// How much the policy likes each action, on any scale, more is better; for a value-based
+    /// How much the policy prefers each action, on any scale, more is better; for a value-based
     /// policy its action values. May be empty.
     pub preferences: &'a [f64],
     /// The density `d_t` around the system: one number, at least 0, that grows with risk.

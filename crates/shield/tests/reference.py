@@ -218,10 +218,11 @@ class Critic:
             self.arriving += (1.0 - self.gamma) * self.V
             self.exact += (1 - Fraction(self.gamma)) * Fraction(self.V)
             self.outcome(self.gamma * self.V, Fraction(self.gamma) * Fraction(self.V))
-        self.chosen += charge
-        self.exact += Fraction(charge)
-        expected, rho = Fraction(self.V) + Fraction(charge), self.risks[executed]
-        self.pending = (self.V + charge, expected, rho)
+        c = min(charge, 1.0 - self.V)
+        self.chosen += c
+        self.exact += Fraction(c)
+        expected, rho = Fraction(self.V) + Fraction(c), self.risks[executed]
+        self.pending = (self.V + c, expected, rho)
         return self.report(self.exact == expected)
 
     def close(self, incident) -> str:

@@ -34,7 +34,7 @@
 
 use std::sync::Arc;
 
-use super::{Defaults, Reward, Rules, Task, above_zero, any, share_of};
+use super::{Defaults, Reward, Task, TaskRules, above_zero, any, share_of};
 use crate::action::Action;
 use crate::arith::lerp_between;
 use crate::fields::{ConfigError, Fields};
@@ -154,7 +154,7 @@ impl Highway {
     }
 }
 
-impl Rules for Highway {
+impl TaskRules for Highway {
     fn defaults(&self) -> Defaults {
         let simulation_frequency = if self.fast { 5 } else { 15 };
         Defaults { simulation_frequency, ..Defaults::default() }

@@ -33,10 +33,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, Window, above_zero, any, share_of};
+use super::{Defaults, Reward, Task, TaskRules, Window, above_zero, any, share_of};
 use crate::action::{Action, Controls};
 use crate::arith::{lerp_between, norm};
-use crate::driver::Temper;
+use crate::driver::DriverParameters;
 use crate::fields::{ConfigError, Fields};
 use crate::lane::Lane;
 use crate::observation::View;
@@ -223,7 +223,7 @@ fn road() -> NetworkBuilder {
     builder
 }
 
-impl Rules for Intersection {
+impl TaskRules for Intersection {
     fn defaults(&self) -> Defaults {
         Defaults {
             observation: json!({
@@ -251,12 +251,12 @@ impl Rules for Intersection {
         Arc::clone(ROAD.get_or_init(|| Arc::new(road().compile())))
     }
 
-    fn temper(&self) -> Temper {
-        Temper {
+    fn parameters(&self) -> DriverParameters {
+        DriverParameters {
             jam_distance: 7.0,
             comfort_acceleration: 6.0,
             comfort_braking: 3.0,
-            ..Temper::default()
+            ..DriverParameters::default()
         }
     }
 

@@ -33,7 +33,7 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::{Arc, OnceLock};
 
-use super::{Defaults, Reward, Rules, Task, any, share_of};
+use super::{Defaults, Reward, Task, TaskRules, any, share_of};
 use crate::action::Action;
 use crate::arith::lerp_between;
 use crate::fields::{ConfigError, Fields};
@@ -131,7 +131,7 @@ fn road() -> NetworkBuilder {
     builder
 }
 
-impl Rules for Merge {
+impl TaskRules for Merge {
     fn defaults(&self) -> Defaults {
         Defaults::default()
     }

@@ -1,6 +1,6 @@
 //! Which road, which cars, which reward: what makes one task differ from another?
 //!
-//! A [`Task`] is a value: an id, upstream's config keys, and [`Rules`] over the one world of
+//! A [`Task`] is a value: an id, upstream's config keys, and [`TaskRules`] over the one world of
 //! [`crate::World`]. Five sets of rules serve ten ids:
 //!
 //! | id | rules | differs by |
@@ -11,7 +11,7 @@
 //! | `racetrack-v0`, `racetrack-v1` | [`racetrack`] | v1 also sees cars on connected lanes |
 //! | `roundabout-v0`, `roundabout-v1` | [`roundabout`] | v1 also sees cars on connected lanes |
 //!
-//! To add a task, write one file beside these with a type that implements [`Rules`], and give it a line in
+//! To add a task, write one file beside these with a type that implements [`TaskRules`], and give it a line in
 //! `tasks!` below: nothing else in this crate knows which tasks there are.
 
 pub mod highway;
@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{Action, Controls};
 use crate::arith;
-use crate::driver::Temper;
+use crate::driver::DriverParameters;
 use crate::fields::{ConfigError, Fields};
 use crate::lane::Lane;
 use crate::lineup::runs_along_x;
@@ -64,7 +64,7 @@ macro_rules! tasks {
                 }
             }
 
-            fn read_rules(self, fields: &mut Fields) -> Result<Box<dyn Rules>, ConfigError> {
+            fn read_rules(self, fields: &mut Fields) -> Result<Box<dyn TaskRules>, ConfigError> {
                 match self {
                     $(TaskId::$task => Ok(Box::new($read(fields)?)),)*
                 }
@@ -100,7 +100,7 @@ impl std::str::FromStr for TaskId {
 }
 
 /// What a set of rules decides. Everything it needs beyond itself is passed in.
-pub trait Rules: std::fmt::Debug + Send + Sync {
+pub trait TaskRules: std::fmt::Debug + Send + Sync {
     /// Upstream's defaults where this task's differ from the common ones.
     fn defaults(&self) -> Defaults;
     /// The road. Where no key of the config changes it, it is compiled once and shared.
@@ -110,8 +110,8 @@ pub trait Rules: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
     /// How the traffic drives.
-    fn temper(&self) -> Temper {
-        Temper::default()
+    fn parameters(&self) -> DriverParameters {
+        DriverParameters::default()
     }
     /// Whether cars give way by rule.
     fn is_regulated(&self) -> bool {
@@ -219,7 +219,7 @@ pub struct Task {
     /// How the lanes lie.
     pub(crate) layout: Layout,
     /// Road, cars, reward and ends.
-    pub rules: Box<dyn Rules>,
+    pub rules: Box<dyn TaskRules>,
 }
 
 /// How the lanes of a road lie to each other, for whoever searches them.

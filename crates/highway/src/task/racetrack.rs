@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, Window, above_zero, any};
+use super::{Defaults, Reward, Task, TaskRules, Window, above_zero, any};
 use crate::action::Action;
 use crate::arith::{lerp_between, norm};
 use crate::fields::{ConfigError, Fields};
@@ -192,7 +192,7 @@ fn road() -> NetworkBuilder {
     builder
 }
 
-impl Rules for Racetrack {
+impl TaskRules for Racetrack {
     fn defaults(&self) -> Defaults {
         Defaults {
             observation: json!({

@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
 
-use super::{Defaults, Reward, Rules, Task, Window, above_zero, any, nearest_speed};
+use super::{Defaults, Reward, Task, TaskRules, Window, above_zero, any, nearest_speed};
 use crate::action::{Action, Controls};
 use crate::arith::lerp_between;
 use crate::fields::{ConfigError, Fields};
@@ -192,7 +192,7 @@ fn plan(network: &Network, car: &Vehicle, destination: &str) -> Route {
     network.node(destination).map_or(Route::default(), |node| Route::plan(network, car.lane, node))
 }
 
-impl Rules for Roundabout {
+impl TaskRules for Roundabout {
     fn defaults(&self) -> Defaults {
         Defaults {
             observation: json!({

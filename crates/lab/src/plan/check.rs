@@ -1,6 +1,6 @@
 //! Does a plan make sense, from its first unit to its last?
 //!
-//! All of it is looked at before the first episode: a plan may run for hours until it comes to a
+//! All of it is checked before the first episode: a plan may run for hours until it comes to a
 //! policy that is not there. Start at [`Plan::check`].
 
 use std::collections::BTreeSet;
@@ -9,9 +9,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
 
 use super::{CONSTANTS, OwnPolicies, Plan};
-use crate::arm::Arm;
-use crate::regime::RegimeSpec;
-use crate::seed;
+use crate::play::arm::Arm;
+use crate::play::regime::RegimeSpec;
+use crate::play::seed;
 
 /// The most episodes that a cell may have; as of `cpss evaluate`.
 const MOST_EPISODES: u64 = 10_000_000;
@@ -46,6 +46,11 @@ impl Plan {
                 (least..=MOST_EPISODES).contains(&episodes),
                 "`{field}` is {episodes}, outside {least} to {MOST_EPISODES}"
             );
+        }
+        for (field, decisions) in
+            [("decisions", self.decisions), ("frontier_decisions", self.frontier_decisions)]
+        {
+            ensure!(decisions != Some(0), "`{field}` is 0: leave it out, or give at least 1");
         }
         Ok(())
     }
@@ -96,7 +101,7 @@ impl Plan {
         for unit in self.units() {
             ensure!(names.insert(unit.name()), "the plan asks for {} twice", unit.name());
             seed::check(unit.first_seed, unit.episodes)?;
-            // The same driver comes back under every regime, and needs to be looked at once.
+            // The same driver comes back under every regime, and needs to be checked once.
             let is_floor = unit.arm.parse::<Arm>().is_ok_and(Arm::is_floor);
             let arm = if is_floor { unit.arm.as_str() } else { "" }.to_owned();
             if drivers.insert((unit.task.clone(), arm, unit.policy)) {

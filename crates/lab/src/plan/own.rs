@@ -9,13 +9,12 @@
 //! config = { observation = { type = "Kinematics", vehicles_count = 15 } }
 //! ```
 //!
-//! Policy K of the plan is then the K-th file. What they see is [`view`](crate::view)'s matter.
+//! Policy K of the plan is then the K-th file. What they see is [`view`](crate::play::view)'s matter.
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Plan;
+use crate::measure::unit::OwnPolicy;
 
 /// Policies of one task that are not ours.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -23,7 +22,7 @@ use super::Plan;
 pub struct OwnPolicies {
     /// Their files, `.safetensors` or `.onnx`.
     pub files: Vec<String>,
-    /// What they see, by highway-env's keys; see [`view`](crate::view).
+    /// What they see, by highway-env's keys; see `view`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
 }
@@ -33,30 +32,5 @@ impl OwnPolicies {
     pub(super) fn at(&self, place: usize) -> Option<OwnPolicy> {
         let file = self.files.get(place)?.clone();
         Some(OwnPolicy { file, config: self.config.clone() })
-    }
-}
-
-/// A policy that is not ours.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct OwnPolicy {
-    /// Its file.
-    pub file: String,
-    /// What it sees, where a person says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config: Option<Value>,
-}
-
-impl Plan {
-    /// Says what the policies that were made elsewhere see, whatever the plan says.
-    pub(super) fn see(&mut self, config: &Value) -> Result<()> {
-        ensure!(
-            !self.own.is_empty(),
-            "--config is for policies that were made elsewhere, and the plan has none: list their files \
-             under [own.TASK]"
-        );
-        for own in self.own.values_mut() {
-            own.config = Some(config.clone());
-        }
-        Ok(())
     }
 }

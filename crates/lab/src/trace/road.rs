@@ -8,7 +8,8 @@ use cpss_highway::lane::{Lane, Shape};
 use cpss_highway::neighbours::OBSTACLE_SIZE;
 use cpss_highway::vehicle::{LENGTH, WIDTH};
 
-use super::{LaneLine, round};
+use super::format::LaneLine;
+use crate::record::pose::round;
 
 /// What follows from the task.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! How does a trace come about while an episode is played?
 //!
-//! A [`TraceWriter`] is a [`Witness`]: the player tells it what happened, and it adds a line. The
+//! A [`TraceWriter`] is an [`Observer`]: the player tells it what happened, and it adds a line. The
 //! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
 
 use cpss_highway::{Scene, Task};
@@ -9,12 +9,16 @@ use cpss_shield::{Certificate, Shield};
 use serde::Serialize;
 
 use super::chain::Chain;
-use super::{
-    CertificateLine, End, Exact, Header, LedgerLine, RiskLine, Road, Rules, Step, Tau, VERSION,
-    poses, round, verdict_words,
+use super::format::{
+    CertificateLine, End, Header, LedgerLine, RiskLine, Step, Tau, VERSION, verdict_words,
 };
-use crate::arm::Arm;
-use crate::episode::{EpisodeRecord, Judged, Outcome, Witness};
+use super::road::Road;
+use crate::play::arm::Arm;
+use crate::play::critic::hash;
+use crate::play::episode::{Judged, Observer, Outcome};
+use crate::record::EpisodeRecord;
+use crate::record::exact::Exact;
+use crate::record::pose::{poses, round};
 
 /// Which cell of a comparison an episode belongs to.
 #[derive(Clone, Debug)]
@@ -60,8 +64,8 @@ impl TraceWriter {
     }
 }
 
-impl Witness for TraceWriter {
-    fn asks(&self) -> bool {
+impl Observer for TraceWriter {
+    fn wants_blame(&self) -> bool {
         true
     }
 
@@ -81,8 +85,8 @@ impl Witness for TraceWriter {
             seed,
             actions,
             decision_time,
-            risk: RiskLine::of(risk),
-            shield: Rules::from(shield.rules().spec()),
+            risk: RiskLine::of(risk, &self.cell.regime),
+            shield: *shield.rules().spec(),
             car,
             lanes,
             obstacles,
@@ -96,7 +100,7 @@ impl Witness for TraceWriter {
             t: decision.step(),
             proposal: decision.proposal(),
             // A policy's values are singles; as such they are shorter, and as exact.
-            likes: situation.preferences.iter().map(|liking| *liking as f32).collect(),
+            preferences: situation.preferences.iter().map(|value| *value as f32).collect(),
             risks: risks.iter().copied().map(Exact).collect(),
             unavoidable: Exact(unavoidable),
             costs: situation.costs.iter().copied().map(Exact).collect(),
@@ -135,15 +139,15 @@ impl Witness for TraceWriter {
 }
 
 impl RiskLine {
-    /// What a trace says about a critic.
-    pub fn of(risk: &LearnedRisk) -> RiskLine {
+    /// What a trace says about a critic in a regime.
+    pub fn of(risk: &LearnedRisk, regime: &str) -> RiskLine {
         let card = risk.card();
         RiskLine {
-            sha256: crate::risk::hash(risk),
+            sha256: hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
-            conservative: card.is_conservative(),
+            conservative: card.is_conservative_in(regime),
         }
     }
 }

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cpss::arm::{Arm, ShieldSettings};
-use cpss::evaluate::Contest;
-use cpss::policy::{PolicySource, policy_config};
-use cpss::regime::{Regime, RegimeSpec};
+use cpss::measure::contest::Contest;
+use cpss::play::arm::{Arm, ShieldSettings};
+use cpss::play::policy::PolicySource;
+use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::tasks::policy_config;
 use cpss::trace::chain::Chain;
 use cpss::trace::{End, Header, Step};
 use cpss_highway::{Task, TaskId};
@@ -52,6 +53,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let (critic, _) = Critic::from_bytes(&bytes).unwrap();
     let mut card = Card { resolution: 0.001, ..Card::new(task, 0.98) };
     card.calibration = Calibration {
+        regimes: ["stationary", "high"].map(str::to_owned).to_vec(),
         episodes: 1,
         budgets: vec![0.01],
         shift: f64::from(critic.shift()),

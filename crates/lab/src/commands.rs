@@ -1,0 +1,121 @@
+//! What can be asked of `cpss`?
+//!
+//! One command per capability, each a short file of its own. Results go to standard output,
+//! progress and logs to standard error; the exit status is zero only for success.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+use crate::terminal::note;
+
+mod audit;
+mod bench;
+mod evaluate;
+mod policies;
+mod prepare;
+mod replay;
+mod reproduce;
+mod risk;
+mod rollout;
+mod tasks;
+mod train;
+
+/// Runtime safety for reinforcement learning.
+#[derive(Debug, Parser)]
+#[command(name = "cpss", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make the paper's experiment again: every task, regime and method, with tables and a report
+    Reproduce(reproduce::Options),
+    /// Do a share of a plan's work units, for job arrays
+    Run(reproduce::RunOptions),
+    /// Put the shares of a plan together and write its tables
+    Merge(reproduce::MergeOptions),
+    /// List the tasks, and what is shipped for each
+    Tasks(tasks::Options),
+    /// Play given actions from a seed and print every state as a line of JSON
+    Rollout(rollout::Options),
+    /// Train a policy and write it, with its score, to a file
+    Train(train::Options),
+    /// Learn the risk of each action, and score what was learned
+    #[command(subcommand)]
+    Risk(RiskCommand),
+    /// Train a task's policies and learn its critics, into its folder
+    Prepare(prepare::Options),
+    /// Score the shipped policies beside constant and random drivers
+    Policies(policies::Options),
+    /// Play one method on one task under one regime and sum it up
+    Evaluate(evaluate::Options),
+    /// Derive every threshold, verdict, charge and the certificate of a trace again
+    Audit(audit::Options),
+    /// Write a page that replays a trace, and open it in the browser
+    Replay(replay::Options),
+    /// Measure throughput on this machine
+    Bench(bench::Options),
+}
+
+#[derive(Debug, Subcommand)]
+enum RiskCommand {
+    /// Learn and calibrate a critic
+    Learn(risk::learn::Options),
+    /// Calibrate a critic anew, for other regimes
+    Calibrate(risk::calibrate::Options),
+    /// Print a critic's card, and measure it anew
+    Score(risk::score::Options),
+}
+
+/// Reads the command line, does what it says, and tells the person at the terminal what went wrong, if anything did.
+pub fn run() -> ExitCode {
+    match run_command(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(command: Command) -> Result<()> {
+    if !matches!(
+        command,
+        Command::Tasks(_)
+            | Command::Prepare(_)
+            | Command::Rollout(_)
+            | Command::Audit(_)
+            | Command::Replay(_)
+    ) {
+        start_threads()?;
+    }
+    match command {
+        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Run(options) => reproduce::run_share(&options),
+        Command::Merge(options) => reproduce::merge(&options),
+        Command::Tasks(options) => tasks::run(&options),
+        Command::Rollout(options) => rollout::run(&options),
+        Command::Train(options) => train::run(&options),
+        Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
+        Command::Risk(RiskCommand::Calibrate(options)) => risk::calibrate::run(&options),
+        Command::Risk(RiskCommand::Score(options)) => risk::score::run(&options),
+        Command::Prepare(options) => prepare::run(&options),
+        Command::Policies(options) => policies::run(&options),
+        Command::Evaluate(options) => evaluate::run(&options),
+        Command::Audit(options) => audit::run(&options),
+        Command::Replay(options) => replay::run(&options),
+        Command::Bench(options) => bench::run(&options),
+    }
+}
+
+/// Starts the threads that episodes are shared out to, here and not when the first is needed, where a failure
+/// could not be told in words.
+fn start_threads() -> Result<()> {
+    rayon::ThreadPoolBuilder::new().build_global().context(
+        "cannot start as many threads; the variable RAYON_NUM_THREADS says how many, say 1",
+    )
+}

@@ -1,0 +1,79 @@
+//! How is a critic made to fit another traffic without learning anew?
+//!
+//! `cpss risk calibrate` measures a critic on fresh shielded episodes of the regimes it is asked for, and writes it
+//! with the shift, the resolution and the card that follow.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use cpss_highway::TaskId;
+use cpss_risk::card::MOST_RESOLUTION;
+
+use super::score;
+use crate::files::atomic::{can_write, write_atomically};
+use crate::learn::files::check_place;
+use crate::learn::risk::calibrate::{Known, SHIFTS, Stage, certify};
+use crate::learn::risk::{enough, load_regimes};
+use crate::play::critic::RiskSource;
+use crate::terminal::note;
+
+/// Options of `cpss risk calibrate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cpss risk calibrate --env merge-v0 --out merge.safetensors --regimes high
+  cpss risk calibrate --env merge-v0 --risk mine.safetensors --out mine.safetensors")]
+pub(crate) struct Options {
+    /// Task, by highway-env's id
+    #[arg(long)]
+    env: TaskId,
+    /// Critic: drift (shipped, learned over all regimes), stationary (shipped), or a .safetensors file
+    #[arg(long, default_value = "drift")]
+    risk: RiskSource,
+    /// Where the calibrated critic goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Regimes to calibrate in [default: those that it was learned in]
+    #[arg(long, value_delimiter = ',')]
+    regimes: Vec<String>,
+    /// A quarter of the episodes to calibrate on; fewer where they are long
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=25_000))]
+    episodes: u64,
+    /// The resolution that an earlier calibration on these episodes found, before any shift
+    #[arg(long, value_parser = parse_share)]
+    resolution: Option<f64>,
+    /// A shift below which an earlier calibration on these episodes found none that is enough
+    #[arg(long, value_name = "SHIFT", default_value = "0", value_parser = parse_shift)]
+    from: f32,
+}
+
+/// One of the shifts that are tried.
+fn parse_shift(text: &str) -> Result<f32, String> {
+    let shift = text.parse::<f32>().ok().filter(|shift| SHIFTS.contains(shift));
+    let known = SHIFTS.map(|shift| shift.to_string()).join(", ");
+    shift.ok_or_else(|| format!("expected one of {known}"))
+}
+
+/// A difference of risk that may count as none.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=MOST_RESOLUTION).contains(share));
+    share.ok_or_else(|| format!("expected a number from 0 to {MOST_RESOLUTION}"))
+}
+
+/// Runs `cpss risk calibrate`.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    check_place(&options.out, "critic")?;
+    can_write(&options.out)?;
+    let risk = options.risk.load(options.env)?;
+    let learning = risk.card().learning.clone();
+    let names = if options.regimes.is_empty() { &learning.regimes } else { &options.regimes };
+    let regimes = load_regimes(options.env, names)?;
+    let episodes = enough(options.env, options.episodes);
+    let stage = Stage { env: options.env, regimes: &regimes, names, episodes };
+    let known = Known { resolution: options.resolution, shift: options.from };
+    let critic = risk.critic().clone();
+    let calibrated = certify(&stage, critic, learning.clone(), known, |words| note!("{words}"))?;
+    write_atomically(&options.out, &calibrated.to_bytes())?;
+    score::print_card(&calibrated, &options.out.display().to_string())
+}

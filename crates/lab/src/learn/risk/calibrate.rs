@@ -1,0 +1,365 @@
+//! Do a critic's risks agree with what happens?
+//!
+//! Two answers, both from shielded episodes that it has not learned from. The [`Account`]: what was foretold of an
+//! episode as a whole beside how it ended; the *surprise* is what is left, and a critic is conservative if
+//! its mean is not above zero. The *reliability*: single actions are tried out, and sorted by the risk
+//! foretold, the shares that ended in an incident stand beside it.
+//!
+//! [`certify`] shifts the log-odds until the surprise is conservative with confidence, and not above zero in any
+//! regime by itself, under the very shield that is shipped. Picking the least risky of several actions favours underestimated ones, so this comes after
+//! the choice, not before. What the card then says is measured once more, on episodes that chose nothing.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use cpss_highway::TaskId;
+use cpss_learn::critic::Critic;
+use cpss_risk::LearnedRisk;
+use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION, RegimeSurprise};
+use cpss_shield::ShieldSpec;
+use serde::Serialize;
+
+use super::measure::{Tried, play, try_out};
+use super::rounds::CALIBRATION_SEEDS;
+use super::{look_ahead, tries};
+use crate::play::arm::{Arm, Millionths, ShieldSettings};
+use crate::play::regime::Regime;
+use crate::record::EpisodeRecord;
+use crate::tasks::{SHIPPED_SEEDS, policy_task};
+
+/// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
+pub(crate) const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
+const FINE_STEP: f32 = 0.1;
+
+/// Budgets that a critic is calibrated under, by halves.
+const BUDGETS: [f64; 2] = [0.005, 0.02];
+
+/// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
+const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
+
+/// The borders of the reliability's bins.
+const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];
+
+/// What measured episodes come to, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Account {
+    /// Episodes.
+    pub episodes: u64,
+    /// Share with an incident.
+    pub incidents: f64,
+    /// Mean return.
+    pub return_mean: f64,
+    /// Share of decisions on which the proposal was refused.
+    pub interventions: f64,
+    /// Share of these that happened only because of what had been spent before.
+    pub by_ledger: f64,
+    /// Unavoidable risk at the start.
+    pub start: f64,
+    /// Avoidable risk that was let through.
+    pub chosen: f64,
+    /// Risk that came into view.
+    pub arriving: f64,
+    /// What was not foreseen; the incidents are the sum of these four.
+    pub surprise: f64,
+    /// 95 % interval of the last.
+    pub surprise_ci95: [f64; 2],
+}
+
+impl Account {
+    /// Sums episodes up.
+    pub(crate) fn of(all: &[EpisodeRecord]) -> Account {
+        let n = all.len().max(1) as f64;
+        let mean = |number: &dyn Fn(&EpisodeRecord) -> f64| all.iter().map(number).sum::<f64>() / n;
+        let steps: u64 = all.iter().map(|episode| episode.steps).sum();
+        let refused: u64 = all.iter().map(|episode| episode.interventions).sum();
+        let by_ledger: u64 = all.iter().map(|episode| episode.by_ledger).sum();
+        let surprise = mean(&EpisodeRecord::surprise);
+        let variance = mean(&|episode| (episode.surprise() - surprise).powi(2));
+        let incidents = mean(&|episode| f64::from(u8::from(episode.failed())));
+        // Without a single incident the sample knows nothing of their spread: as if there had been one.
+        let half = 1.96 * (variance.max(1.0 / n) / n).sqrt();
+        Account {
+            episodes: all.len() as u64,
+            incidents,
+            return_mean: mean(&|episode| episode.episode_return),
+            interventions: refused as f64 / steps.max(1) as f64,
+            by_ledger: by_ledger as f64 / refused.max(1) as f64,
+            start: mean(&|episode| episode.start),
+            chosen: mean(&|episode| episode.chosen),
+            arriving: mean(&|episode| episode.arriving),
+            surprise,
+            surprise_ci95: [surprise - half, surprise + half],
+        }
+    }
+
+    /// Whether risks were, with confidence, not underestimated.
+    pub(crate) fn is_conservative(&self) -> bool {
+        self.surprise_ci95[1] <= 0.0
+    }
+}
+
+/// The account of all episodes, and of those of each regime.
+struct Accounts {
+    all: Account,
+    by_regime: Vec<Account>,
+}
+
+impl Accounts {
+    /// Sorts episodes by regime: [`play`] takes them by turns.
+    fn of(all: &[EpisodeRecord], regimes: usize) -> Accounts {
+        let regime = |episode: &EpisodeRecord| episode.seed as usize / SHIPPED_SEEDS % regimes;
+        let of = |place| {
+            let own = all.iter().filter(|episode| regime(episode) == place);
+            Account::of(&own.cloned().collect::<Vec<_>>())
+        };
+        Accounts { all: Account::of(all), by_regime: (0..regimes).map(of).collect() }
+    }
+
+    /// Whether risks were, with confidence, not underestimated, and in no regime so on average.
+    fn is_conservative(&self) -> bool {
+        self.all.is_conservative() && self.by_regime.iter().all(|regime| regime.surprise <= 0.0)
+    }
+
+    /// In words, the regimes' surprises behind the whole.
+    fn tell(&self) -> String {
+        let each = self.by_regime.iter().map(|regime| format!("{:+.4}", regime.surprise));
+        format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Account { incidents, return_mean, start, chosen, arriving, surprise, .. } = self;
+        write!(
+            f,
+            "incidents {incidents:.4} = start {start:.4} + chosen {chosen:.4} + arriving {arriving:.4} + \
+             surprise {surprise:+.4}; return {return_mean:.2}, interventions {:.1} %",
+            100.0 * self.interventions
+        )
+    }
+}
+
+/// Where a critic is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage<'a> {
+    /// The task.
+    pub env: TaskId,
+    /// The regimes, by turns.
+    pub regimes: &'a [Regime],
+    /// Their names.
+    pub names: &'a [String],
+    /// Episodes of a first look; four times as many decide.
+    pub episodes: u64,
+}
+
+/// A critic as it was learned, not calibrated yet.
+pub(crate) fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
+    let card = Card { learning, ..Card::new(&policy_task(env), look_ahead(env)) };
+    Ok(LearnedRisk::new(critic, card)?)
+}
+
+/// What an earlier calibration on the same episodes has shown, so that it need not be found out again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// The resolution, before any shift.
+    pub resolution: Option<f64>,
+    /// Shifts below this are too small.
+    pub shift: f32,
+}
+
+/// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
+pub(crate) fn certify(
+    stage: &Stage<'_>,
+    mut critic: Critic,
+    learning: Learning,
+    known: Known,
+    mut tell: impl FnMut(&str),
+) -> Result<LearnedRisk> {
+    let Stage { env, regimes, names, episodes } = *stage;
+    let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
+    let fresh = seeds.end..seeds.end + 4 * episodes;
+    ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
+    critic.set_shift(0.0);
+    let mut risk = uncalibrated(env, critic, learning)?;
+    let resolution = match known.resolution {
+        Some(resolution) => resolution,
+        None => stage.resolution(&risk, seeds.clone(), &mut tell)?,
+    };
+    let raw = with(&risk, |_, card| card.resolution = resolution)?;
+    // If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?.unwrap_or(raw);
+    let accounts = stage.accounts(&risk, fresh.clone())?;
+    tell(&format!("on fresh episodes: {}", accounts.tell()));
+    let Accounts { all: account, by_regime } = accounts;
+    let gamma = risk.card().gamma;
+    let tried = try_out(regimes, risk.critic(), gamma, fresh.clone(), tries(env, 5.0))?;
+    with(&risk, |critic, card| {
+        card.calibration = Calibration {
+            regimes: names.to_vec(),
+            episodes: account.episodes,
+            first_seed: fresh.start,
+            budgets: BUDGETS.to_vec(),
+            // As it was chosen, not as a single precision number writes it out.
+            shift: rounded(critic.shift().into()),
+            incidents: account.incidents,
+            start: account.start,
+            chosen: account.chosen,
+            arriving: account.arriving,
+            surprise: account.surprise,
+            surprise_ci95: account.surprise_ci95,
+            by_regime: by_regime
+                .iter()
+                .map(|own| RegimeSurprise { mean: own.surprise, ci95: own.surprise_ci95 })
+                .collect(),
+        };
+        card.reliability = reliability(&tried);
+    })
+}
+
+/// Four digits are enough of a number that was chosen.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
+}
+
+/// The same critic with something changed.
+fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Result<LearnedRisk> {
+    let (mut critic, mut card) = (risk.critic().clone(), risk.card().clone());
+    change(&mut critic, &mut card);
+    Ok(LearnedRisk::new(critic, card)?)
+}
+
+impl Stage<'_> {
+    /// The critic with the smallest shift, from some shift on, that makes it conservative; `None` if none does.
+    fn shifted(
+        &self,
+        raw: &LearnedRisk,
+        first: f32,
+        seeds: Range<u64>,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<Option<LearnedRisk>> {
+        let mut conservative = |shift: f32| -> Result<Option<LearnedRisk>> {
+            // What is noise before the shift is as much noise after it.
+            let resolution = raw.card().resolution * f64::from(shift).exp();
+            let shifted = with(raw, |critic, card| {
+                critic.set_shift(shift);
+                card.resolution = rounded(resolution.min(MOST_RESOLUTION));
+            })?;
+            let accounts = self.accounts(&shifted, seeds.clone())?;
+            tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
+            Ok(accounts.is_conservative().then_some(shifted))
+        };
+        let mut too_small = None;
+        for shift in SHIFTS.into_iter().filter(|shift| *shift >= first) {
+            let Some(found) = conservative(shift)? else {
+                too_small = Some(shift);
+                continue;
+            };
+            let Some(mut between) = too_small.map(|small: f32| small + FINE_STEP) else {
+                return Ok(Some(found));
+            };
+            while between < shift - FINE_STEP / 2.0 {
+                // In tenths, whatever a sum of singles is.
+                if let Some(finer) = conservative((between * 10.0).round() / 10.0)? {
+                    return Ok(Some(finer));
+                }
+                between += FINE_STEP;
+            }
+            return Ok(Some(found));
+        }
+        Ok(None)
+    }
+
+    /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
+    fn accounts(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Accounts> {
+        let risk = Arc::new(risk.clone());
+        let usual = ShieldSettings::shipped(self.env)?;
+        let middle = seeds.start + (seeds.end - seeds.start) / 2;
+        let mut all = Vec::new();
+        for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
+            let spec = ShieldSpec { budget, ..usual.spec };
+            let settings = ShieldSettings { spec, ..usual };
+            all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
+        }
+        Ok(Accounts::of(&all, self.regimes.len()))
+    }
+
+    /// What episodes under a constant threshold come to.
+    pub(super) fn account_at(
+        &self,
+        risk: &LearnedRisk,
+        threshold: f64,
+        seeds: Range<u64>,
+    ) -> Result<Account> {
+        let risk = Arc::new(risk.clone());
+        let usual = ShieldSettings::shipped(self.env)?;
+        let arm = Millionths::of(threshold).map_or(Arm::Cpss(None), Arm::Threshold);
+        Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
+    }
+
+    /// Finds what a critic can tell apart: the largest avoidable risk that one may leave alone without clearly
+    /// more incidents. Acting on less than that is acting on noise.
+    fn resolution(
+        &self,
+        risk: &LearnedRisk,
+        seeds: Range<u64>,
+        tell: &mut impl FnMut(&str),
+    ) -> Result<f64> {
+        let mut found = Vec::new();
+        for threshold in RESOLUTIONS {
+            let account = self.account_at(risk, threshold, seeds.clone())?;
+            tell(&format!("threshold {threshold}: {account}"));
+            found.push((threshold, account));
+        }
+        Ok(coarsest(&found))
+    }
+}
+
+/// The coarsest threshold, of some from coarse to fine, that is within one standard error of the fewest incidents.
+fn coarsest(found: &[(f64, Account)]) -> f64 {
+    let incidents = found.iter().map(|(_, account)| account.incidents);
+    let fewest = incidents.fold(f64::INFINITY, f64::min);
+    let within = |account: &Account| {
+        // As if there had been one, where there was none.
+        let n = account.episodes.max(1) as f64;
+        account.incidents <= fewest + (fewest.max(1.0 / n) / n).sqrt()
+    };
+    let coarsest = found.iter().find(|(_, account)| within(account));
+    coarsest.map_or(RESOLUTIONS[0], |(threshold, _)| *threshold)
+}
+
+/// Sorts what was tried by the risk foretold.
+pub(crate) fn reliability(tried: &[Tried]) -> Vec<Bin> {
+    let bins = BORDERS.windows(2).map(|border| {
+        let within = |tried: &&Tried| {
+            tried.risk >= border[0] && (tried.risk < border[1] || border[1] >= 1.0)
+        };
+        let inside: Vec<&Tried> = tried.iter().filter(within).collect();
+        let n = inside.len().max(1) as f64;
+        Bin {
+            from: border[0],
+            to: border[1],
+            count: inside.len() as u64,
+            predicted: inside.iter().map(|tried| tried.risk).sum::<f64>() / n,
+            happened: inside.iter().map(|tried| tried.incident).sum::<f64>() / n,
+        }
+    });
+    bins.filter(|bin| bin.count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resolution_is_as_coarse_as_incidents_allow() {
+        let at = |threshold, incidents| {
+            (threshold, Account { episodes: 10_000, incidents, ..Account::default() })
+        };
+        // One standard error of 0.0010 is 0.0003.
+        let found = [at(0.03, 0.0040), at(0.01, 0.0014), at(0.003, 0.0012), at(0.001, 0.0010)];
+        assert_eq!(coarsest(&found), 0.003);
+        assert_eq!(coarsest(&[at(0.03, 0.0), at(0.01, 0.0)]), 0.03);
+        assert_eq!(coarsest(&[at(0.03, 0.01), at(0.01, 0.02)]), 0.03, "finer is worse");
+    }
+}

@@ -1,0 +1,157 @@
+//! What comes of shielded episodes, and of single actions?
+//!
+//! [`play`] plays episodes as the lab plays them, under the very shield that is to be used. [`try_out`] looks at
+//! single risks: at some decisions some action runs in a copy of the world, and the least risky one ever
+//! after, which is what a risk is the probability of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use anyhow::Result;
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, World};
+use cpss_learn::critic::Critic;
+use cpss_risk::LearnedRisk;
+use rayon::prelude::*;
+
+use super::USUAL_THRESHOLD;
+use super::driver::{Driver, judge};
+use crate::play::arm::{Arm, ShieldSettings};
+use crate::play::ending::is_incident;
+use crate::play::episode::Player;
+use crate::play::policy::PolicySource;
+use crate::play::regime::{Drift, Regime};
+use crate::record::EpisodeRecord;
+use crate::tasks::SHIPPED_SEEDS;
+
+/// Episodes that a thread plays at a time.
+const CHUNK: usize = 16;
+
+/// Plays shielded episodes of some seeds, each shipped policy and regime by turns.
+pub(crate) fn play(
+    regimes: &[Regime],
+    risk: &Arc<LearnedRisk>,
+    (arm, settings): (Arm, &ShieldSettings),
+    seeds: Range<u64>,
+) -> Result<Vec<EpisodeRecord>> {
+    let players = || -> Result<Vec<Player<'_>>> {
+        let each = regimes.iter().flat_map(|regime| (0..SHIPPED_SEEDS).map(move |p| (regime, p)));
+        let player = |(regime, policy): (_, usize)| {
+            let policy = PolicySource::Builtin(policy).load(Regime::task(regime))?;
+            let player = Player::new(regime, arm, settings, Some(policy), Arc::clone(risk))?;
+            Ok(player.without_branches())
+        };
+        each.map(player).collect()
+    };
+    let seeds: Vec<u64> = seeds.collect();
+    let parts = seeds
+        .par_chunks(CHUNK)
+        .map_init(players, |players, seeds| {
+            let players = players.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+            let play = |seed: &u64| {
+                let place = *seed as usize % players.len();
+                players[place].play(*seed)
+            };
+            seeds.iter().map(play).collect::<Result<Vec<_>>>()
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(parts.concat())
+}
+
+/// A risk that was foretold, and what came of it: 1, less for an incident beyond the look-ahead, or 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tried {
+    /// What the critic said.
+    pub risk: f64,
+    /// What happened.
+    pub incident: f64,
+}
+
+/// Tries single actions out in episodes of some seeds under a constant threshold, each policy and regime by
+/// turns. `share` is the share of decisions to do so on.
+pub(crate) fn try_out(
+    regimes: &[Regime],
+    critic: &Critic,
+    gamma: f64,
+    seeds: Range<u64>,
+    share: f64,
+) -> Result<Vec<Tried>> {
+    let seeds: Vec<u64> = seeds.collect();
+    let parts = seeds
+        .par_chunks(CHUNK)
+        .map_init(
+            || Driver::new(regimes, Some(critic)),
+            |driver, seeds| {
+                let driver = driver.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+                let mut tried = Vec::new();
+                for &seed in seeds {
+                    driver.try_out_in(seed, (gamma, share), &mut tried)?;
+                }
+                Ok(tried)
+            },
+        )
+        .collect::<Result<Vec<_>>>()?;
+    Ok(parts.concat())
+}
+
+impl Driver<'_> {
+    /// Plays one episode, and tries actions out on the way.
+    fn try_out_in(
+        &mut self,
+        seed: u64,
+        (gamma, share): (f64, f64),
+        tried: &mut Vec<Tried>,
+    ) -> Result<()> {
+        let mut random = Generator::seeded(seed ^ 0x7219_ed00);
+        let regimes = self.regimes;
+        let place = seed as usize;
+        let regime = &regimes[place / SHIPPED_SEEDS % regimes.len()];
+        let policy = place % SHIPPED_SEEDS;
+        let (mut world, mut drift): (World, Drift) = regime.begin(seed);
+        world.observe(&mut self.seen);
+        for step in 0.. {
+            drift.apply(&mut world);
+            self.look(&world);
+            let proposal = self.policies[policy].act(step, &self.seen)?;
+            let action = judge(&self.risks, proposal, USUAL_THRESHOLD);
+            if random.random() < share {
+                let first = random.choice(self.risks.len());
+                let risk = self.risks[first];
+                let incident = self.least_risky_after((&world, &drift), first, gamma)?;
+                tried.push(Tried { risk, incident });
+            }
+            if world.step(Action::Index(action), &mut self.seen)?.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The chance of an incident, as it came out, if an action runs now and the least risky ever after.
+    fn least_risky_after(
+        &mut self,
+        (world, drift): (&World, &Drift),
+        first: usize,
+        gamma: f64,
+    ) -> Result<f64> {
+        let (mut world, mut drift) = (world.clone(), drift.clone());
+        let mut seen = vec![0.0; self.seen.len()];
+        let mut action = first;
+        let mut goes_on = 1.0;
+        // Beyond this a look-ahead has practically ended.
+        while goes_on > 1e-2 {
+            let taken = world.step(Action::Index(action), &mut seen)?;
+            if is_incident(&world, taken.terminated) {
+                return Ok(goes_on);
+            }
+            if taken.is_over() {
+                break;
+            }
+            goes_on *= gamma;
+            drift.apply(&mut world);
+            self.look(&world);
+            action = judge(&self.risks, 0, -1.0);
+        }
+        Ok(0.0)
+    }
+}

@@ -1,0 +1,13 @@
+//! How is a policy trained and scored?
+//!
+//! | file | question |
+//! |---|---|
+//! | [`driving`] | how does a world look to the learner? |
+//! | [`settings`] | with which settings? |
+//! | [`journal`] | what is shown on the way, and what is left behind? |
+//! | [`mod@score`] | how good is it? |
+
+pub(crate) mod driving;
+pub(crate) mod journal;
+pub(crate) mod score;
+pub(crate) mod settings;

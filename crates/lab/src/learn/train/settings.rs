@@ -1,0 +1,93 @@
+//! With which settings is each task's policy trained?
+//!
+//! [`TrainSpec`] is what a person writes, in TOML: the number of worlds, and under `[dqn]` whatever
+//! differs from the script that highway-env ships for Stable-Baselines3. Each shipped task has such
+//! a file beside its policies, `tasks/<task>/train.toml`, and it is compiled in: a shipped
+//! policy and the settings that made it cannot part.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use cpss_highway::TaskId;
+use cpss_learn::{Dqn, DqnSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::tasks;
+
+/// Most worlds that feed one learner.
+const MAX_WORLDS: usize = 1024;
+
+/// A training run's settings as a person writes them; not yet checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TrainSpec {
+    /// Worlds that feed the learner, from 1 to 1024. More are faster; the run is another one.
+    pub worlds: usize,
+    /// The learner's settings.
+    pub dqn: DqnSpec,
+}
+
+impl Default for TrainSpec {
+    fn default() -> TrainSpec {
+        TrainSpec { worlds: 8, dqn: DqnSpec::default() }
+    }
+}
+
+/// A training run's settings, checked. Built from a [`TrainSpec`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TrainSettings {
+    /// Worlds that feed the learner.
+    pub worlds: usize,
+    /// The learner's settings.
+    pub dqn: Dqn,
+}
+
+impl TrainSettings {
+    /// Checks a spec.
+    pub(crate) fn new(spec: TrainSpec) -> Result<TrainSettings> {
+        anyhow::ensure!(
+            (1..=MAX_WORLDS).contains(&spec.worlds),
+            "`worlds` is {}, outside 1 to {MAX_WORLDS}",
+            spec.worlds
+        );
+        Ok(TrainSettings { worlds: spec.worlds, dqn: Dqn::new(spec.dqn)? })
+    }
+}
+
+/// Returns the settings with which a task's policies are trained, highway-env's own where it has none. The
+/// corrected and the fast versions of a task are trained as the task is.
+pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
+    let file = tasks::of(id).file("train.toml").unwrap_or_default();
+    // The files are compiled in, and a test reads every one of them.
+    toml::from_slice(file).expect("the shipped settings are valid")
+}
+
+/// Reads settings from a file like the shipped ones. What it leaves out is as in highway-env's own
+/// script, not as in the task's shipped settings, so that a file means the same for every task.
+pub(crate) fn read_settings(path: &Path) -> Result<TrainSpec> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the settings {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("the settings {} are unusable", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_has_usable_settings() {
+        for id in TaskId::ALL {
+            TrainSettings::new(shipped_settings(id)).unwrap();
+        }
+    }
+
+    #[test]
+    fn senseless_settings_are_refused_by_name() {
+        let error = |spec| TrainSettings::new(spec).unwrap_err().to_string();
+        assert!(error(TrainSpec { worlds: 0, ..TrainSpec::default() }).contains("`worlds` is 0"));
+        let dqn = DqnSpec { gamma: 2.0, ..DqnSpec::default() };
+        assert!(error(TrainSpec { dqn, ..TrainSpec::default() }).contains("`gamma` is 2"));
+        let error = toml::from_str::<TrainSpec>("[dqn]\ngama = 0.9").unwrap_err();
+        assert!(error.to_string().contains("gama"));
+    }
+}

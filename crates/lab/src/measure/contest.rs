@@ -1,0 +1,163 @@
+//! How are the episodes of one method on one task under one regime played?
+//!
+//! A [`Contest`] is one cell of the comparison with one policy: an arm, for a run of seeds, in parallel. The same
+//! seeds give the same numbers for any number of threads.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use cpss_risk::LearnedRisk;
+use rayon::prelude::*;
+
+use crate::files::atomic::write_atomically;
+use crate::play::arm::{Arm, ShieldSettings};
+use crate::play::episode::Player;
+use crate::play::policy::PolicySource;
+use crate::play::regime::Regime;
+use crate::record::EpisodeRecord;
+use crate::trace::{Cell, TraceWriter};
+
+/// One cell of the comparison with one policy: all that an episode depends on besides its seed.
+#[derive(Clone, Debug)]
+pub struct Contest<'a> {
+    /// The regime.
+    pub regime: &'a Regime,
+    /// What it was asked for as: a name or a path.
+    pub regime_name: &'a str,
+    /// The arm.
+    pub arm: Arm,
+    /// The task's shield.
+    pub settings: &'a ShieldSettings,
+    /// The critic.
+    pub risk: Arc<LearnedRisk>,
+    /// The policy.
+    pub policy: &'a PolicySource,
+    /// Whether it is found out what each refused action would have led to, which takes most of the time where
+    /// there are many; a trace always tells.
+    pub asks_what_if: bool,
+}
+
+/// Episodes that were played.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Played {
+    /// What came of each, in the order of the seeds.
+    pub episodes: Vec<EpisodeRecord>,
+    /// For each step, in how many of them its proposal was refused.
+    pub refusals: Vec<u32>,
+}
+
+/// An episode that was played with a trace writer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// What came of it.
+    pub record: EpisodeRecord,
+    /// Its trace.
+    pub text: String,
+    /// The hash that the trace ends in.
+    pub chain_end: String,
+}
+
+impl Contest<'_> {
+    /// Plays the episodes of some seeds, in parallel, and writes their traces if told where to; `played`
+    /// is called after each.
+    pub(crate) fn play_all(
+        &self,
+        seeds: &[u64],
+        traces: Option<&Path>,
+        played: &(dyn Fn() + Sync),
+    ) -> Result<Played> {
+        // Chunks keep a player, with its loaded policy and work space, for several episodes.
+        let chunk = seeds.len().div_ceil(rayon::current_num_threads() * 4).max(1);
+        let parts = seeds
+            .par_chunks(chunk)
+            .map(|seeds| {
+                let mut player = self.player()?;
+                if !self.asks_what_if && traces.is_none() {
+                    player = player.without_branches();
+                }
+                let play = |seed: &u64| {
+                    let record = match traces {
+                        None => player.play(*seed)?,
+                        Some(place) => {
+                            let mut writer = TraceWriter::new(self.cell());
+                            let record = player.play_with(&mut writer, *seed)?;
+                            write_atomically(
+                                &place.join(self.trace_name(*seed)),
+                                writer.text().as_bytes(),
+                            )?;
+                            record
+                        }
+                    };
+                    played();
+                    Ok(record)
+                };
+                let episodes = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
+                Ok(Played { episodes, refusals: player.refusals().to_vec() })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut all = Played::default();
+        for part in parts {
+            all.episodes.extend(part.episodes);
+            let steps = all.refusals.len().max(part.refusals.len());
+            all.refusals.resize(steps, 0);
+            for (sum, count) in all.refusals.iter_mut().zip(part.refusals) {
+                *sum += count;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Plays the episodes of some seeds in a row, with a memory of what surprised the critic; `played` is
+    /// called after each.
+    pub(crate) fn play_in_a_row(
+        &self,
+        seeds: &[u64],
+        played: &(dyn Fn() + Sync),
+    ) -> Result<Played> {
+        let mut player = self.player()?.with_memory(self.settings.recalibration)?;
+        let mut episodes = Vec::new();
+        for seed in seeds {
+            episodes.push(player.play(*seed)?);
+            played();
+        }
+        Ok(Played { episodes, refusals: player.refusals().to_vec() })
+    }
+
+    /// Plays one episode with a trace writer.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used.
+    pub fn trace(&self, seed: u64) -> Result<Traced> {
+        let mut writer = TraceWriter::new(self.cell());
+        let record = self.player()?.play_with(&mut writer, seed)?;
+        Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
+    }
+
+    /// Whether the policy, if there is one, can be read and fits the task.
+    pub(crate) fn check_policy(&self) -> Result<()> {
+        self.player().map(|_| ())
+    }
+
+    /// The name of an episode's trace.
+    pub(crate) fn trace_name(&self, seed: u64) -> String {
+        let Cell { regime, arm, policy } = self.cell();
+        let task = self.regime.task().id.name();
+        // A regime and a policy may be paths, and an arm has a star; none belongs into a name.
+        format!("{task}_{regime}_{arm}_{policy}_{seed}.jsonl").replace(['/', '\\', ':', '*'], "-")
+    }
+
+    fn cell(&self) -> Cell {
+        let policy = if self.arm.is_floor() { "none".to_owned() } else { self.policy.to_string() };
+        Cell { regime: self.regime_name.to_owned(), arm: self.arm, policy }
+    }
+
+    fn player(&self) -> Result<Player<'_>> {
+        let policy = match self.arm.is_floor() {
+            true => None,
+            false => Some(self.policy.load(self.regime.task())?),
+        };
+        Player::new(self.regime, self.arm, self.settings, policy, Arc::clone(&self.risk))
+    }
+}

@@ -1,0 +1,26 @@
+//! What happens in an episode, and what does it depend on?
+//!
+//! | file | question |
+//! |---|---|
+//! | [`episode`] | what happens in one shielded episode? The main flow of the whole project |
+//! | `tally` | what is added to its record with each decision? |
+//! | [`ending`] | how did a step end, and what did it cost? |
+//! | [`branch`] | what would a replaced action have led to? |
+//! | [`arm`] | which methods are compared, and with which shield? |
+//! | [`policy`], `view` | which policy drives; what does it see, when it was not made here? |
+//! | [`critic`] | which critic says what each action risks? |
+//! | [`regime`] | how does the traffic drift during an episode? |
+//! | `oracle` | what would each action really lead to? (privileged) |
+//! | `seed` | which seeds may be asked for? |
+
+pub mod arm;
+pub mod branch;
+pub mod critic;
+pub mod ending;
+pub mod episode;
+pub(crate) mod oracle;
+pub mod policy;
+pub mod regime;
+pub(crate) mod seed;
+pub(crate) mod tally;
+pub(crate) mod view;

@@ -1,0 +1,104 @@
+//! Which critics come with the program, and how is one read from a file?
+//!
+//! Two sets: one learned over all built-in regimes, which every command uses unless told otherwise, and one
+//! learned in stationary traffic only, for asking what happens when the world is not as learned.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, ensure};
+use cpss_highway::TaskId;
+use cpss_risk::LearnedRisk;
+use sha2::{Digest, Sha256};
+
+use crate::tasks;
+
+/// Where a critic comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RiskSource {
+    /// Shipped, learned over all regimes.
+    #[default]
+    Drift,
+    /// Shipped, learned in stationary traffic only.
+    Stationary,
+    /// A file that `cpss risk learn` wrote.
+    File(String),
+}
+
+impl FromStr for RiskSource {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<RiskSource, Self::Err> {
+        Ok(match text {
+            "drift" => RiskSource::Drift,
+            "stationary" => RiskSource::Stationary,
+            path => RiskSource::File(path.to_owned()),
+        })
+    }
+}
+
+impl std::fmt::Display for RiskSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RiskSource::Drift => "drift",
+            RiskSource::Stationary => "stationary",
+            RiskSource::File(path) => path,
+        })
+    }
+}
+
+impl RiskSource {
+    /// Reads the critic.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing, or is no critic.
+    pub fn load(&self, id: TaskId) -> Result<Arc<LearnedRisk>> {
+        let read;
+        let file = match self {
+            RiskSource::Drift => shipped(id, "risk.safetensors")?,
+            RiskSource::Stationary => shipped(id, "risk-stationary.safetensors")?,
+            RiskSource::File(path) => {
+                read = std::fs::read(Path::new(path)).map_err(|error| {
+                    let way = match error.kind() {
+                        ErrorKind::NotFound => {
+                            "; give drift, stationary, or a file that `cpss risk learn` wrote"
+                        }
+                        _ => "",
+                    };
+                    anyhow!("cannot read the critic {path}: {error}{way}")
+                })?;
+                &read
+            }
+        };
+        // Its words say the cause already, which a chain of errors would say again.
+        let risk =
+            LearnedRisk::from_bytes(file).map_err(|error| anyhow!("the critic {self}: {error}"))?;
+        let known: Option<TaskId> = risk.card().env.parse().ok();
+        // Tasks may have actions of the same names; their risks are not the same.
+        ensure!(
+            known.is_some_and(|known| tasks::of(known).folder == tasks::of(id).folder),
+            "the critic {self} was learned in {}, and says nothing about {}",
+            risk.card().env,
+            id.name()
+        );
+        Ok(Arc::new(risk))
+    }
+}
+
+/// A shipped critic of a task. A task's corrected and fast versions are served by its own.
+fn shipped(id: TaskId, file: &str) -> Result<&'static [u8]> {
+    tasks::of(id).file(file).ok_or_else(|| {
+        anyhow!(
+            "no critic is shipped for {}; give --risk a file that `cpss risk learn` wrote",
+            id.name()
+        )
+    })
+}
+
+/// The hash of a critic's file.
+pub fn hash(risk: &LearnedRisk) -> String {
+    Sha256::digest(risk.to_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,337 @@
+//! What happens in one shielded episode?
+//!
+//! The main flow of the whole project, once around per decision: observe, propose, judge, step,
+//! settle, record. Start at [`Player::play_with`]. An [`Observer`] may follow, to write a trace; what becomes of the
+//! record is in `tally`.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use cpss_highway::random::Generator;
+use cpss_highway::{Action, Scene, Task, World};
+use cpss_learn::QFunction;
+use cpss_learn::network::greedy;
+use cpss_risk::{Blame, LearnedRisk, RiskModel};
+use cpss_shield::{
+    Account, Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield,
+    Situation,
+};
+
+use super::arm::{Arm, ShieldSettings};
+use super::branch::{Branch, Brancher, look_ahead};
+use super::ending::realised_cost;
+use super::oracle::branch_costs;
+use super::regime::{Drift, Regime};
+use super::tally::{Taken, Tally};
+use crate::record::EpisodeRecord;
+use crate::record::what_if::WhatIf;
+
+/// Someone who is told what happens while an episode is played, and changes nothing.
+pub trait Observer {
+    /// An episode begins.
+    fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield, _risk: &LearnedRisk) {}
+    /// Whether it wants to know who is to blame for a refusal, which takes its time.
+    fn wants_blame(&self) -> bool {
+        false
+    }
+    /// A proposal was judged.
+    fn judged(&mut self, _judged: &Judged<'_>) {}
+    /// The world was stepped and the decision settled.
+    fn settled(&mut self, _outcome: &Outcome<'_>) {}
+    /// The episode is over.
+    fn end(&mut self, _scene: &Scene, _record: &EpisodeRecord, _certificate: &Certificate) {}
+}
+
+/// Nobody.
+impl Observer for () {}
+
+/// A decision, with all that led to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// What the shield was told.
+    pub situation: &'a Situation<'a>,
+    /// What it answered.
+    pub decision: &'a Decision,
+    /// The cap it is under.
+    pub tau_cap: f64,
+    /// What an observer saw.
+    pub scene: &'a Scene,
+    /// What each action risks, as recalibrated.
+    pub risks: &'a [f64],
+    /// The least of these: what cannot be avoided.
+    pub unavoidable: f64,
+    /// Who is to blame for the risk of a proposal that was refused.
+    pub blame: Option<&'a Blame>,
+}
+
+/// What came of a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// How close the step came to anything.
+    pub closeness: f64,
+    /// How it was settled.
+    pub settlement: &'a Settlement,
+    /// The ledger afterwards.
+    pub ledger: &'a Ledger,
+    /// The step's reward.
+    pub reward: f64,
+    /// If another action ran than the proposed one: what that one would have led to.
+    pub what_if: Option<&'a WhatIf>,
+}
+
+/// Everything needed to play episodes of one cell; keep one per thread.
+pub struct Player<'a> {
+    regime: &'a Regime,
+    arm: Arm,
+    policy: Option<Box<dyn QFunction>>,
+    risk: RiskModel,
+    shield: Shield,
+    rules: RiskRules,
+    /// What is remembered of the critic's surprises; from episode to episode if `remembers`.
+    memory: Memory,
+    remembers: bool,
+    scene: Scene,
+    seen: Vec<f32>,
+    preferences: Vec<f64>,
+    costs: Vec<f64>,
+    raised: Vec<f64>,
+    brancher: Option<Brancher>,
+    tally: Tally,
+}
+
+impl<'a> Player<'a> {
+    /// A player of an arm. Arms in which the policy proposes need one.
+    ///
+    /// # Errors
+    ///
+    /// A shield whose numbers make no sense, or a missing policy.
+    pub fn new(
+        regime: &'a Regime,
+        arm: Arm,
+        settings: &ShieldSettings,
+        policy: Option<Box<dyn QFunction>>,
+        risk: Arc<LearnedRisk>,
+    ) -> Result<Player<'a>> {
+        let task = regime.task();
+        let actions = task.controls.action_count().unwrap_or(0);
+        match arm {
+            Arm::Random => {}
+            Arm::Constant(index) if index < actions => {}
+            Arm::Constant(index) => {
+                return Err(anyhow!("constant:{index} is no action: there are {actions}, from 0"));
+            }
+            _ if policy.is_none() => return Err(anyhow!("the arm {arm} needs a policy")),
+            _ => {}
+        }
+        let card = risk.card();
+        let rules = RiskRules::new(RiskSpec {
+            gamma: card.gamma,
+            resolution: card.resolution,
+            ..RiskSpec::new()
+        })
+        .map_err(|error| anyhow!("the critic's card: {error}"))?;
+        Ok(Player {
+            regime,
+            arm,
+            policy,
+            rules,
+            memory: rules.memory(),
+            remembers: false,
+            risk: RiskModel::new(task, risk)?,
+            shield: Shield::new(arm.shield(settings))
+                .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
+            scene: Scene::default(),
+            seen: vec![0.0; task.observer.len()],
+            preferences: Vec::new(),
+            costs: Vec::new(),
+            raised: Vec::new(),
+            brancher: Some(Brancher::default()),
+            tally: Tally::default(),
+        })
+    }
+
+    /// The same player with a memory: what surprised it in one episode raises the risks of the next, at this
+    /// rate of the log-odds. Episodes then depend on those before them.
+    ///
+    /// # Errors
+    ///
+    /// A rate that makes no sense.
+    pub fn with_memory(self, rate: f64) -> Result<Player<'a>> {
+        let rules = RiskRules::new(RiskSpec { rate, ..*self.rules.spec() })
+            .map_err(|error| anyhow!("the memory: {error}"))?;
+        Ok(Player { rules, memory: rules.memory(), remembers: true, ..self })
+    }
+
+    /// The same player, who does not ask what refused actions would have led to, which takes its time.
+    pub(crate) fn without_branches(self) -> Player<'a> {
+        Player { brancher: None, ..self }
+    }
+
+    /// Plays the episode of a seed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Player::play_with`].
+    pub fn play(&mut self, seed: u64) -> Result<EpisodeRecord> {
+        self.play_with(&mut (), seed)
+    }
+
+    /// For each step, in how many of the episodes so far its proposal was refused.
+    pub fn refusals(&self) -> &[u32] {
+        self.tally.refusals()
+    }
+
+    /// Plays the episode of a seed with an observer.
+    ///
+    /// # Errors
+    ///
+    /// A policy that gives a value which is no number; it never becomes an action.
+    pub fn play_with(&mut self, observer: &mut dyn Observer, seed: u64) -> Result<EpisodeRecord> {
+        let (mut world, mut drift) = self.regime.begin(seed);
+        self.begin(&mut world, seed);
+        observer.begin(seed, world.task(), &self.shield, self.risk.learned());
+        let mut account = self.rules.account();
+        let mut random = random_proposals(seed);
+        loop {
+            drift.apply(&mut world);
+            let proposal = self.propose(&mut random)?;
+            let (density, unavoidable) = self.assess(&world, &drift)?;
+            let decision = self.judge(observer, proposal, density, unavoidable)?;
+            let branch = self.branch(&world, &drift, &decision)?;
+            let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
+            self.scene.observe(&world);
+            let closeness = realised_cost(&self.scene, &world, &step);
+            let settlement = self.settle(decision, unavoidable, &mut account)?;
+            observer.settled(&Outcome {
+                closeness,
+                settlement: &settlement,
+                ledger: self.shield.ledger(),
+                reward: step.reward.total,
+                what_if: branch.as_ref().map(|branch| &branch.what_if),
+            });
+            let reward = step.reward.total;
+            let spec = self.shield.rules().spec();
+            self.tally.add(
+                &world,
+                &self.scene,
+                Taken { decision, spec, closeness, reward, branch },
+            );
+            if step.is_over() {
+                self.tally.end(&world, &step);
+                break;
+            }
+        }
+        self.memory.end_episode(account.close(self.tally.failed()));
+        let certificate = self.shield.certificate().with_account(account).with_memory(self.memory);
+        let record = self.tally.record(&certificate, look_ahead(world.task().decision_time));
+        observer.end(&self.scene, &record, &certificate);
+        Ok(record)
+    }
+
+    /// Makes itself ready for an episode.
+    fn begin(&mut self, world: &mut World, seed: u64) {
+        world.observe(&mut self.seen);
+        self.scene.observe(world);
+        self.shield.reset();
+        if !self.remembers {
+            self.memory = self.rules.memory();
+        }
+        self.tally.begin(seed);
+    }
+
+    /// Works out what each action risks and costs; returns the density, and the risk that cannot be avoided.
+    fn assess(&mut self, world: &World, drift: &Drift) -> Result<(f64, f64)> {
+        let assessment = self.risk.assess(&self.scene);
+        let density = assessment.density;
+        let recalibration = self.memory.recalibration();
+        self.costs.resize(assessment.risks.len(), 0.0);
+        let unavoidable = self
+            .rules
+            .costs(recalibration, &assessment.risks, &mut self.costs)
+            .map_err(|error| anyhow!("{error}"))?;
+        self.raised.clear();
+        self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
+        if self.arm == Arm::Oracle {
+            branch_costs(world, drift, &mut self.costs, &mut self.seen);
+        }
+        Ok((density, unavoidable))
+    }
+
+    /// Asks the shield, and reports its answer.
+    fn judge(
+        &mut self,
+        observer: &mut dyn Observer,
+        proposal: usize,
+        density: f64,
+        unavoidable: f64,
+    ) -> Result<Decision> {
+        let situation =
+            Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
+        let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
+        let blame = match decision.verdict().intervenes() && observer.wants_blame() {
+            true => self.risk.blame(&self.scene, Action::Index(proposal)),
+            false => None,
+        };
+        observer.judged(&Judged {
+            situation: &situation,
+            decision: &decision,
+            tau_cap: self.shield.rules().spec().tau_cap,
+            scene: &self.scene,
+            risks: &self.raised,
+            unavoidable,
+            blame: blame.as_ref(),
+        });
+        Ok(decision)
+    }
+
+    /// Plays what the proposal would have led to, if another action is to run: a shadow runs what was proposed.
+    fn branch(
+        &mut self,
+        world: &World,
+        drift: &Drift,
+        decision: &Decision,
+    ) -> Result<Option<Branch>> {
+        let (Some(policy), Some(brancher)) = (&mut self.policy, &mut self.brancher) else {
+            return Ok(None);
+        };
+        let (proposal, step) = (decision.proposal(), self.tally.steps());
+        (decision.executed() != proposal)
+            .then(|| brancher.play((world, drift), proposal, step, policy.as_mut()))
+            .transpose()
+    }
+
+    /// Charges what was judged, the avoidable risk of what ran, and learns from what surprised the critic.
+    fn settle(
+        &mut self,
+        decision: Decision,
+        unavoidable: f64,
+        account: &mut Account,
+    ) -> Result<Settlement> {
+        let ran = self.raised.get(decision.executed()).copied().unwrap_or(f64::NAN);
+        let settled = self.shield.settle_predicted(decision).map_err(|error| anyhow!("{error}"))?;
+        if let Some(surprise) = account.enter(unavoidable, ran, settled.charge) {
+            self.memory.learn(surprise);
+        }
+        Ok(settled)
+    }
+
+    fn propose(&mut self, random: &mut Generator) -> Result<usize> {
+        let actions = self.regime.task().controls.action_count().unwrap_or(0);
+        self.preferences.clear();
+        match (self.arm, &mut self.policy) {
+            (Arm::Random, _) => Ok(random.choice(actions)),
+            (Arm::Constant(index), _) => Ok(index),
+            (_, Some(policy)) => {
+                let values = policy.q_values(self.tally.steps(), &self.seen)?;
+                self.preferences.extend(values.iter().map(|value| f64::from(*value)));
+                greedy(values).ok_or_else(|| anyhow!("the policy has no actions"))
+            }
+            (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
+        }
+    }
+}
+
+/// Proposals of the random arm, from a stream that belongs to nobody else.
+pub(crate) fn random_proposals(seed: u64) -> Generator {
+    Generator::seeded(seed ^ 0xa2_1b9e_0000)
+}

@@ -1,0 +1,125 @@
+//! Was the promise kept, and where do the incidents come from?
+//!
+//! A budget promises that incidents are at most so much more likely than cannot be avoided. These tables put
+//! what was promised beside what happened, and split what happened into the four parts of the account. Whether
+//! a promise was kept could have come out otherwise: nothing here is so by construction.
+
+use super::{INTERVALS, names};
+use crate::measure::estimate::{Cell, Results, metric};
+use crate::play::arm::{Arm, ShieldSettings};
+use crate::play::critic::RiskSource;
+use crate::report::table::{Entry, Table};
+
+/// What was promised of a cell: what could not be avoided, what came into view, and the budget. `None` for an
+/// arm that promises nothing, and where the critic is not known to be conservative in such traffic.
+pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
+    let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
+    let critic = RiskSource::default().load(cell.task.parse().ok()?).ok()?;
+    let regimes = cell.regime.map_or_else(|| results.regimes(), |regime| vec![regime]);
+    let is_known = |regime: &&str| critic.card().is_conservative_in(regime);
+    regimes.iter().all(is_known).then_some(())?;
+    let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
+    let budget = arm.given().or_else(usual)?;
+    let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
+    Some(mean("start")? + mean("arriving")? + budget)
+}
+
+/// Whether a promise was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// No more happened than was promised.
+    Yes,
+    /// More happened, but no more than chance explains.
+    WithinInterval,
+    /// More happened.
+    No,
+}
+
+impl Kept {
+    fn words(self) -> &'static str {
+        match self {
+            Kept::Yes => "yes",
+            Kept::WithinInterval => "within its interval",
+            Kept::No => "NO",
+        }
+    }
+}
+
+/// Whether the promise of a cell was kept; `None` for an arm that promises nothing.
+pub(crate) fn kept(results: &Results<'_>, cell: Cell<'_>) -> Option<Kept> {
+    let promised = promised(results, cell)?;
+    let found = results.estimate(cell, metric("collision_rate"))?;
+    Some(match found {
+        found if found.value <= promised => Kept::Yes,
+        found if found.interval[0] <= promised => Kept::WithinInterval,
+        _ => Kept::No,
+    })
+}
+
+/// Promised and measured, with the account, at the usual budget.
+pub(super) fn promise(results: &Results<'_>) -> Table {
+    let row = |cell: &Cell<'_>| row(results, *cell);
+    Table {
+        name: "promise",
+        title: "Promised and measured at the usual budget".to_owned(),
+        columns: columns(&["task", "regime"]),
+        rows: results.cells().iter().filter(|cell| cell.arm == "cpss").filter_map(row).collect(),
+        note: format!(
+            "{INTERVALS} Promised is what could not be avoided at the start, plus what came into view (where \
+             the look-ahead is limited), plus the budget. Start, chosen, surprise and arriving add up to what \
+             happened. A critic is conservative if its surprise is not above 0; the promise rests on that. \
+             The last column: interventions that an unspent budget would not have made."
+        ),
+    }
+}
+
+/// The same for every budget of the frontier.
+pub(super) fn promise_by_budget(results: &Results<'_>) -> Table {
+    let row = |cell: &Cell<'_>| {
+        let arm: Arm = cell.arm.parse().ok()?;
+        let is_cpss = matches!(arm, Arm::Cpss(Some(_)));
+        let mut row = row(results, *cell).filter(|_| is_cpss)?;
+        row.insert(2, Entry::Words(arm.given()?.to_string()));
+        Some(row)
+    };
+    Table {
+        name: "promise_by_budget",
+        title: "Promised and measured at every budget".to_owned(),
+        columns: columns(&["task", "regime", "budget"]),
+        rows: results.frontier_cells().iter().filter_map(row).collect(),
+        note: INTERVALS.to_owned(),
+    }
+}
+
+fn columns(first: &[&str]) -> Vec<String> {
+    let rest = [
+        "promised: at most",
+        "happened",
+        "kept",
+        "start",
+        "chosen",
+        "surprise",
+        "arriving",
+        "interventions only for what was spent",
+    ];
+    names(&[first, &rest].concat())
+}
+
+fn row(results: &Results<'_>, cell: Cell<'_>) -> Option<Vec<Entry>> {
+    let found = |key| {
+        let metric = metric(key);
+        Entry::of(results, cell, metric)
+    };
+    Some(vec![
+        Entry::words(cell.task),
+        Entry::words(cell.regime.unwrap_or("**all**")),
+        promised(results, cell).map_or(Entry::words("nothing"), |most| Entry::Number(most, 4)),
+        found("collision_rate"),
+        Entry::words(kept(results, cell).map_or("–", Kept::words)),
+        found("start"),
+        found("chosen"),
+        found("surprise"),
+        found("arriving"),
+        found("by_ledger_share"),
+    ])
+}
