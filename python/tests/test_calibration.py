@@ -1,5 +1,6 @@
 """Contract: what a card claims is bounded exactly, comes from whole episodes, and is that of the best of the last rounds."""
 
+import dataclasses
 import itertools
 import math
 
@@ -9,8 +10,8 @@ from ledge import Ledge, fell
 
 import cpss
 from cpss import calibration
-from cpss.calibration import RESOLUTIONS, Resolved, Trial, best_of, resolved
-from cpss.card import fewest_episodes, least_likely, most_likely
+from cpss.calibration import RESOLUTIONS, SURELY, Resolved, Trial, best_of, resolved
+from cpss.card import account_of, fewest_episodes, least_likely, most_likely
 from cpss.playing import INCIDENT, OVER, Played, Stage
 
 
@@ -100,6 +101,43 @@ def test_thresholds_that_are_out_of_the_question_are_not_played_to_the_end():
     assert len(stage.seeds) == len(set(stage.seeds)), "no episode twice"
     counts = [sum(threshold == place for threshold, _ in stage.seeds) for place in RESOLUTIONS]
     assert counts == [33, 33, 100, 100, 100]
+
+
+def under(budgets, rates, episodes):
+    """The account of so many episodes under each of the budgets, half of which is chosen, with incidents this often."""
+
+    def episode(place, index):
+        happens, chosen = int((index + 1) * rates[place] + 1e-9) > int(index * rates[place] + 1e-9), budgets[place] / 2
+        return Played(actions=[0], end=INCIDENT if happens else OVER, account=(0.0, 0.001, chosen, happens - 0.001 - chosen, 0.0, 0.0), shield=place)
+
+    return account_of([episode(place, index) for index in range(episodes) for place in range(len(budgets))], len(budgets))
+
+
+def test_the_promise_of_a_budget_is_judged_by_the_episodes_under_it():
+    budgets = (0.01, 0.2)
+    chance = under(budgets, (0.0, 0.14), 300)
+    assert chance.keeps(budgets), "surprise under the great budget is not held against the small one"
+    assert not dataclasses.replace(chance, surprise_each=()).keeps(budgets), "but that of all together would be"
+    broken = under(budgets, (0.02, 0.0), 300)
+    assert not broken.keeps(budgets), "nor does the great one make up for the small one"
+    assert dataclasses.replace(broken, surprise_each=()).keeps(budgets), "as that of all together would"
+    assert not under(budgets, (0.0, 0.3), 300).keeps(budgets), "and the great one has to hold too"
+
+
+def test_of_too_few_episodes_under_each_budget_all_together_have_to_do():
+    budgets = (0.01, 0.2)
+    fewest = fewest_episodes(0.01)
+    assert under(budgets, (0.0, 0.0), fewest).tells_each(budgets) and not under(budgets, (0.0, 0.0), fewest - 1).tells_each(budgets)
+    few = under(budgets, (0.0, 0.14), fewest - 1)
+    assert not few.keeps(budgets)
+    assert few.keeps(budgets) == dataclasses.replace(few, surprise_each=()).keeps(budgets)
+
+
+def test_a_margin_is_asked_for_only_where_something_was_seen_to_vary():
+    budgets = (0.01, 0.2)
+    quiet, restless = under(budgets, (0.0, 0.05), 300), under(budgets, (0.0, 0.14), 300)
+    assert quiet.keeps(budgets, SURELY), "without an incident under the small budget, nothing but more episodes could tell more"
+    assert restless.keeps(budgets) and not restless.keeps(budgets, SURELY)
 
 
 def test_of_the_last_rounds_the_best_is_handed_out(monkeypatch):

@@ -151,6 +151,18 @@ def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: 
     return float(found.mean()), 1.96 * float(np.sqrt(max(found.var(), 1.0 / len(found)) / len(found)))
 
 
+def fits(played: list[Played], room: float, gamma: float, by: float, resolution: float) -> bool:
+    """Whether their surprise, with confidence, would be no more than this if all log-odds had been greater by so much."""
+    mean, half = shifted_surprise(played, gamma, by, resolution)
+    return mean + half <= room
+
+
+def parts_with_room(played: list[Played], account: Account, budgets: Sequence[float]) -> list[tuple[list[Played], float]]:
+    """The episodes whose surprise has to fit into each of the budgets, and how much does; see :meth:`Account.keeps`."""
+    each = [[episode for episode in played if episode.shield == place] for place in range(len(budgets))] if account.tells_each(budgets) else [played] * len(budgets)
+    return list(zip(each, account.rooms(budgets)))
+
+
 def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
     """Risks whose log-odds are greater by so much."""
     odds = np.exp(by) * risks
@@ -180,11 +192,10 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float, shift: f
         # How much would do if the same had run; what runs changes with it, so it is played again. Whoever goes to the border misses
         # it on other episodes: raised, there is no surprise even at the end of its interval, and lowered, risks stay too high by
         # half of what is much.
-        room = account.room(trial.budgets)
         steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if too_high else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
-        found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
         most = -max(trial.budgets) / 2.0 if too_high else 0.0
-        enough = next((step for step, mean, half in found if mean + half <= min(most, room)), None)
+        parts = [(played, most), *parts_with_room(played, account, trial.budgets)]
+        enough = next((step for step in steps if all(fits(part, room, trial.gamma, step, coarser(resolution, shift + step)) for part, room in parts)), None)
         if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
         shift = round(shift + float(enough), 2)

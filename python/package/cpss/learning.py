@@ -101,7 +101,7 @@ def learn_risk(
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
         calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about a third of
-            ``steps``, 200 to 2,000, and no fewer than it takes to confirm the least budget: three to one part of it.
+            ``steps``, 200 to 2,000, and under each budget no fewer than it takes to confirm the least: three to one part of it.
         max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
             episodes to learn from may be shorter; those that calibrate are whole.
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
@@ -272,7 +272,7 @@ class Run:
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
+        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), len(self.budgets) * fewest_episodes(min(self.budgets)))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
 
 
