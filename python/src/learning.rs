@@ -74,11 +74,12 @@ impl RiskLearner {
                 other => return Err(value_error(format!("a learner has no setting `{other}`"))),
             }
         }
-        if !(0.0 < spec.gamma && spec.gamma <= 1.0)
-            || spec.batch == 0
-            || !(1..=2).contains(&critics)
-            || !(1..=5).contains(&groups)
-        {
+        let in_range = 0.0 < spec.gamma
+            && spec.gamma <= 1.0
+            && spec.batch > 0
+            && (1..=2).contains(&critics)
+            && (1..=5).contains(&groups);
+        if !in_range {
             return Err(value_error("`gamma`, `batch`, `critics` or `groups` is out of range"));
         }
         let shape =
