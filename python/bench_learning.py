@@ -1,9 +1,10 @@
-"""How many transitions a second does `learn_risk` handle, its environment apart?
+"""How many transitions a second does `learn_risk` handle, its environment apart? And how long does it look for a point?
 
     python python/bench_learning.py
 
 An environment that costs next to nothing is learned, and its own time is taken off. A transition is one that is played and kept,
-learned from, or played to calibrate. Prints transitions per second of the clock and per second of a processor.
+learned from, or played to calibrate. Prints transitions per second of the clock and per second of a processor; then, for boxes of
+actions, how long it takes to find the least risky point, and the admissible one nearest to a proposal that is refused.
 """
 
 import os
@@ -13,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 import cpss
+from cpss import _native
 
 
 class Cheap(gym.Env):
@@ -33,6 +35,31 @@ class Cheap(gym.Env):
 
 
 def main() -> None:
+    transitions()
+    for dimensions in (2, 8, 16):
+        nearest(dimensions)
+
+
+def nearest(dimensions: int, tries: int = 300) -> None:
+    """How long it takes to judge a point that is refused, and one that is not."""
+    learner = _native.RiskLearner(8, 1, dimensions, {"groups": 4, "gamma": 0.99, "batch": 256})
+    learner.set_scale(np.zeros(8, np.float32), np.ones(8, np.float32))
+    draw = np.random.default_rng(0)
+    rows = draw.uniform(-1, 1, (20_000, 8 + dimensions)).astype(np.float32)
+    # An incident comes where the sum of a point's numbers is great.
+    learner.push(rows, np.zeros(len(rows), np.int64), np.where(rows[:, 8:].sum(1) > 0.5 * dimensions**0.5, 2, 1).astype(np.uint8))
+    learner.learn(400, 0, 400)
+    model, took = learner.model(), []
+    for proposal in (np.ones(dimensions, np.float32), -np.ones(dimensions, np.float32)):
+        begin = time.perf_counter()
+        for row in rows[:tries, :8].copy():
+            model.project(row, proposal, 0.01)
+        took.append(1e6 * (time.perf_counter() - begin) / tries)
+    print(f"a box of {dimensions} dimensions: {took[0]:.0f} us for a point that is refused, {took[1]:.0f} us for one that is admitted; load {os.getloadavg()[0]:.1f}")
+
+
+def transitions() -> None:
+    """The rate of learning."""
     env, tries = Cheap(), 200_000
     env.reset(seed=0)
     begin = time.perf_counter()

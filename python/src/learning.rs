@@ -46,7 +46,7 @@ type Saved<'py> =
 #[pymethods]
 impl RiskLearner {
     /// `settings` may have gamma, batch, learning_rate, learning_rate_final, follow, follow_outcomes, as_safe, hidden
-    /// (units of each layer), critics, seed.
+    /// (units of each layer), critics, groups (of so many critics each), seed.
     #[new]
     fn new(
         numbers: usize,
@@ -55,7 +55,8 @@ impl RiskLearner {
         settings: &Bound<'_, pyo3::types::PyDict>,
     ) -> PyResult<RiskLearner> {
         let mut spec = CriticSpec::default();
-        let (mut hidden, mut critics, mut seed, mut as_safe) = (vec![64, 64], 2, 0, 0.001);
+        let (mut hidden, mut critics, mut groups) = (vec![64, 64], 2, 1);
+        let (mut seed, mut as_safe) = (0, 0.001);
         for (key, value) in settings {
             let key: String = key.extract()?;
             match key.as_str() {
@@ -68,19 +69,22 @@ impl RiskLearner {
                 "as_safe" => as_safe = read(&key, &value, "a number")?,
                 "hidden" => hidden = read(&key, &value, "a list of whole numbers")?,
                 "critics" => critics = read(&key, &value, "1 or 2")?,
+                "groups" => groups = read(&key, &value, "1 to 5")?,
                 "seed" => seed = read(&key, &value, "a whole number from 0")?,
                 other => return Err(value_error(format!("a learner has no setting `{other}`"))),
             }
         }
-        if !(0.0 < spec.gamma && spec.gamma <= 1.0)
-            || spec.batch == 0
-            || !(1..=2).contains(&critics)
-        {
-            return Err(value_error("`gamma`, `batch` or `critics` is out of range"));
+        let in_range = 0.0 < spec.gamma
+            && spec.gamma <= 1.0
+            && spec.batch > 0
+            && (1..=2).contains(&critics)
+            && (1..=5).contains(&groups);
+        if !in_range {
+            return Err(value_error("`gamma`, `batch`, `critics` or `groups` is out of range"));
         }
         let shape =
             Shape { fixed: numbers + point, item: 0, encoder: Vec::new(), head: hidden, actions };
-        let learner = EnsembleLearner::new(&shape, &spec, point, critics, seed);
+        let learner = EnsembleLearner::new(&shape, &spec, point, (groups, critics), seed);
         Ok(RiskLearner {
             learner: learner.map_err(value_error)?,
             experience: Experience::with_points(numbers + point, point),
@@ -156,12 +160,9 @@ impl RiskLearner {
             let (learner, experience) = (&mut self.learner, &self.experience);
             loss = py
                 .detach(|| {
-                    let mut sum = 0.0;
-                    for update in done..done + block {
-                        let share = (first + update) as f64 / all.max(1) as f64;
-                        sum += learner.update(experience, share)?;
-                    }
-                    Ok(sum / block as f64)
+                    let share = |update| (first + update) as f64 / all.max(1) as f64;
+                    let shares: Vec<f64> = (done..done + block).map(share).collect();
+                    learner.learn(experience, &shares)
                 })
                 .map_err(|error: cpss_learn::critic::learner::CriticDiverged| value_error(error))?;
             done += block;
@@ -183,6 +184,7 @@ impl RiskLearner {
     fn model(&self) -> PyResult<RiskModel> {
         let critics = self.learner.critics();
         let ensemble = Ensemble::new(critics, self.scale.clone(), self.point, 0.0);
+        let ensemble = ensemble.and_then(|found| found.in_groups(self.learner.groups()));
         let ensemble = ensemble.ok_or_else(|| value_error("the scale is not finite"))?;
         Ok(RiskModel { ensemble })
     }

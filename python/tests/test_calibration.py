@@ -1,5 +1,6 @@
 """Contract: what a card claims is bounded exactly, comes from whole episodes, and is that of the best of the last rounds."""
 
+import dataclasses
 import itertools
 import math
 
@@ -9,9 +10,9 @@ from ledge import Ledge, fell
 
 import cpss
 from cpss import calibration
-from cpss.calibration import RESOLUTIONS, Resolved, Trial, best_of, resolved
-from cpss.card import Account, fewest_episodes, least_likely, most_likely
-from cpss.playing import Stage
+from cpss.calibration import RESOLUTIONS, SURELY, Resolved, Trial, best_of, resolved
+from cpss.card import account_of, fewest_episodes, least_likely, most_likely
+from cpss.playing import INCIDENT, OVER, Played, Stage
 
 
 @pytest.mark.parametrize("happened, count", [(0, 10), (0, 150), (1, 20), (5, 100), (99, 100), (40, 2000)])
@@ -32,7 +33,8 @@ def test_as_many_episodes_as_it_takes_to_confirm_a_budget_and_not_one_fewer():
 
 
 def test_too_few_episodes_promise_nothing_and_the_card_says_how_many_it_takes():
-    card = cpss.learn_risk(Ledge, fell, steps=4000, rounds=2, calibration_episodes=20, hidden=(16,), budgets=0.001).card
+    # Of so many steps enough is learned: risks that are too high by far would keep any promise.
+    card = cpss.learn_risk(Ledge, fell, steps=20_000, rounds=2, calibration_episodes=20, hidden=(32,), budgets=0.001).card
     assert not card.calibrated
     assert any("at least 2995" in note for note in card.notes), card.notes
 
@@ -57,11 +59,23 @@ def test_episodes_to_learn_from_may_be_cut_short_and_those_that_calibrate_are_wh
     assert max(lengths[True]) == 7 and max(lengths[False]) == 20 and card.horizon == 20
 
 
-def told(monkeypatch, *rates):
-    """A trial in which episodes end in incidents this often, one after the other."""
-    given = iter(rates)
-    monkeypatch.setattr(calibration, "account_of", lambda _played: Account(episodes=100, incidents=next(given)))
-    stage = type("Stage", (), {"play": lambda *_: []})()
+class Told:
+    """A stage on which episodes end in incidents this often under each of the thresholds, and never under finer ones."""
+
+    def __init__(self, *rates):
+        self._rates, self.seeds = {**dict.fromkeys(RESOLUTIONS, 0.0), **dict(zip(RESOLUTIONS, rates))}, []
+
+    def play(self, behaviours, by):
+        def episode(behaviour):
+            rate = self._rates[behaviour.threshold]
+            self.seeds.append((behaviour.threshold, behaviour.seed))
+            happens = int((behaviour.seed + 1) * rate + 1e-9) > int(behaviour.seed * rate + 1e-9)
+            return Played(actions=[0], end=INCIDENT if happens else OVER)
+
+        return [episode(behaviour) for behaviour in behaviours]
+
+
+def told(stage):
     return Trial(stage, (0.02,), 0.99, 300, 0, lambda _text: None)
 
 
@@ -77,8 +91,53 @@ def told(monkeypatch, *rates):
         ((0.4, 0.3, 0.2, 0.060, 0.015), 0.001),
     ],
 )
-def test_the_resolution_is_the_coarsest_threshold_that_is_about_as_good_as_the_best(monkeypatch, rates, threshold):
-    assert resolved(told(monkeypatch, *rates), "model").resolution == threshold
+def test_the_resolution_is_the_coarsest_threshold_that_is_about_as_good_as_the_best(rates, threshold):
+    assert resolved(told(Told(*rates)), "model").resolution == threshold
+
+
+def test_thresholds_that_are_out_of_the_question_are_not_played_to_the_end():
+    stage = Told(0.5, 0.4, 0.03, 0.02, 0.01)
+    resolved(told(stage), "model")
+    assert len(stage.seeds) == len(set(stage.seeds)), "no episode twice"
+    counts = [sum(threshold == place for threshold, _ in stage.seeds) for place in RESOLUTIONS]
+    assert counts == [33, 33, 100, 100, 100]
+
+
+def under(budgets, rates, episodes):
+    """The account of so many episodes under each of the budgets, half of which is chosen, with incidents this often."""
+
+    def episode(place, index):
+        happens, chosen = int((index + 1) * rates[place] + 1e-9) > int(index * rates[place] + 1e-9), budgets[place] / 2
+        return Played(actions=[0], end=INCIDENT if happens else OVER, account=(0.0, 0.001, chosen, happens - 0.001 - chosen, 0.0, 0.0), shield=place)
+
+    return account_of([episode(place, index) for index in range(episodes) for place in range(len(budgets))], len(budgets))
+
+
+def test_the_promise_of_a_budget_is_judged_by_the_episodes_under_it():
+    budgets = (0.01, 0.2)
+    chance = under(budgets, (0.0, 0.14), 300)
+    assert chance.keeps(budgets), "surprise under the great budget is not held against the small one"
+    assert not dataclasses.replace(chance, surprise_each=()).keeps(budgets), "but that of all together would be"
+    broken = under(budgets, (0.02, 0.0), 300)
+    assert not broken.keeps(budgets), "nor does the great one make up for the small one"
+    assert dataclasses.replace(broken, surprise_each=()).keeps(budgets), "as that of all together would"
+    assert not under(budgets, (0.0, 0.3), 300).keeps(budgets), "and the great one has to hold too"
+
+
+def test_of_too_few_episodes_under_each_budget_all_together_have_to_do():
+    budgets = (0.01, 0.2)
+    fewest = fewest_episodes(0.01)
+    assert under(budgets, (0.0, 0.0), fewest).tells_each(budgets) and not under(budgets, (0.0, 0.0), fewest - 1).tells_each(budgets)
+    few = under(budgets, (0.0, 0.14), fewest - 1)
+    assert not few.keeps(budgets)
+    assert few.keeps(budgets) == dataclasses.replace(few, surprise_each=()).keeps(budgets)
+
+
+def test_a_margin_is_asked_for_only_where_something_was_seen_to_vary():
+    budgets = (0.01, 0.2)
+    quiet, restless = under(budgets, (0.0, 0.05), 300), under(budgets, (0.0, 0.14), 300)
+    assert quiet.keeps(budgets, SURELY), "without an incident under the small budget, nothing but more episodes could tell more"
+    assert restless.keeps(budgets) and not restless.keeps(budgets, SURELY)
 
 
 def test_of_the_last_rounds_the_best_is_handed_out(monkeypatch):

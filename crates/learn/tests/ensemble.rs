@@ -1,5 +1,5 @@
-//! Contract: several critics of a flat observation answer as their largest, row by row, and travel in one file; what
-//! nobody tried in a log is told apart.
+//! Contract: several critics of a flat observation answer as the largest of a group and the mean of all groups, row by
+//! row, and travel in one file; groups learn the same for any number of threads; what nobody tried in a log is told apart.
 
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails has failed")]
 
@@ -48,9 +48,28 @@ fn the_larger_risk_counts() {
     assert!(raised.iter().zip(&larger).all(|(raised, before)| raised > before));
 }
 
+fn four(groups: usize, shift: f32) -> Option<Ensemble> {
+    let critics = (1..=4).map(critic).collect();
+    Ensemble::new(critics, scale(), 0, shift)?.in_groups(groups)
+}
+
+#[test]
+fn of_groups_the_mean_counts() {
+    let pairs = [[1, 2], [3, 4]].map(|pair| {
+        let pair = Ensemble::new(pair.map(critic).to_vec(), scale(), 0, 0.5).unwrap();
+        risks(&pair, &rows(20))
+    });
+    let together = risks(&four(2, 0.5).unwrap(), &rows(20));
+    for (found, (one, other)) in together.iter().zip(pairs[0].iter().zip(&pairs[1])) {
+        assert!((found - 0.5 * (one + other)).abs() < 1e-12);
+    }
+    assert_ne!(together, risks(&four(1, 0.5).unwrap(), &rows(20)), "the largest of all");
+    assert!(four(3, 0.0).is_none() && four(0, 0.0).is_none(), "four in three groups");
+}
+
 #[test]
 fn a_row_does_not_depend_on_those_beside_it() {
-    let ensemble = Ensemble::new(vec![critic(1), critic(2)], scale(), 0, 0.3).unwrap();
+    let ensemble = four(2, 0.3).unwrap();
     let rows = rows(70);
     let together = risks(&ensemble, &rows);
     for (row, expected) in rows.chunks_exact(3).zip(together.chunks_exact(4)) {
@@ -96,7 +115,7 @@ fn regression_what_is_huge_is_not_taken_for_the_mean() {
 
 #[test]
 fn a_file_holds_all_of_it_and_a_damaged_one_is_refused() {
-    let ensemble = Ensemble::new(vec![critic(1), critic(2)], scale(), 0, -0.7).unwrap();
+    let ensemble = four(2, -0.7).unwrap();
     let about = BTreeMap::from([("card".to_owned(), "{}".to_owned())]);
     let bytes = ensemble.to_bytes(&about);
     assert_eq!(Ensemble::from_bytes(&bytes).unwrap(), (ensemble, about));
@@ -104,9 +123,11 @@ fn a_file_holds_all_of_it_and_a_damaged_one_is_refused() {
         assert!(Ensemble::from_bytes(&bytes[..cut]).is_err());
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    for (good, bad) in
-        [("cpss critics 1", "cpss critics 2"), ("\"critics\":\"2\"", "\"critics\":\"9\"")]
-    {
+    for (good, bad) in [
+        ("cpss critics 1", "cpss critics 2"),
+        ("\"critics\":\"4\"", "\"critics\":\"9\""),
+        ("\"groups\":\"2\"", "\"groups\":\"3\""),
+    ] {
         assert!(text.contains(good), "{good}");
         let at = bytes.windows(good.len()).position(|part| part == good.as_bytes()).unwrap();
         let mut other = bytes.clone();
@@ -135,7 +156,7 @@ fn log() -> Experience {
 fn risks_are_learned_and_what_nobody_tried_is_taken_as_the_worst() {
     let log = log();
     let spec = CriticSpec { gamma: 0.9, batch: 64, follow: 0.03, ..CriticSpec::default() };
-    let mut learner = EnsembleLearner::new(&shape(3), &spec, 0, 2, 1).unwrap();
+    let mut learner = EnsembleLearner::new(&shape(3), &spec, 0, (1, 2), 1).unwrap();
     learner.set_untried(learn_untried(&log, &shape(3), 1500, 1).unwrap());
     for update in 0..1500 {
         learner.update(&log, f64::from(update) / 1500.0).unwrap();
@@ -146,4 +167,28 @@ fn risks_are_learned_and_what_nobody_tried_is_taken_as_the_worst() {
     assert!(found[2] > 0.95 && found[5] > 0.95, "untried: {found:?}");
     assert!(found[3] < 0.05 && found[4] > 0.95, "tried: {found:?}");
     assert!(found[0] < 0.1 && found[1] < 0.1, "the least of what was tried comes next: {found:?}");
+}
+
+#[test]
+fn groups_learn_the_same_for_any_number_of_threads_and_not_the_same_as_one_another() {
+    let log = log();
+    let spec = CriticSpec { gamma: 0.9, batch: 64, ..CriticSpec::default() };
+    let shares: Vec<f64> = (0..40).map(|update| f64::from(update) / 40.0).collect();
+    let learned = |threads: usize, seed: u64| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut learner = EnsembleLearner::new(&shape(3), &spec, 0, (3, 2), seed).unwrap();
+        let mut log = log.clone();
+        pool.install(|| {
+            learner.learn(&log, &shares[..20]).unwrap();
+            learner.weigh(&mut log, 0.01);
+            learner.learn(&log, &shares[20..]).unwrap();
+        });
+        learner.critics()
+    };
+    let critics = learned(1, 1);
+    assert_eq!(critics, learned(4, 1));
+    assert_ne!(critics, learned(1, 2));
+    for (place, critic) in critics.iter().enumerate() {
+        assert!(!critics[..place].contains(critic), "each has weights of its own");
+    }
 }

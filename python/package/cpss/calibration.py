@@ -22,14 +22,16 @@ from cpss.playing import Behaviour, Played, Shielding, Stage
 
 #: Avoidable risks that may be told apart, from coarse to fine.
 RESOLUTIONS = (0.1, 0.03, 0.01, 0.003, 0.001)
-#: The most that may count as none.
-MOST_RESOLUTION = 0.2
+#: One part in so many of the episodes settles which of them are out of the question.
+FIRST_PART = 3
 #: The most that log-odds are shifted by.
 MOST_SHIFT = 4.0
 #: With a greater one than this a risk is calibrated, but worth another round.
 LITTLE_SHIFT = 0.5
 #: To lower log-odds by less than this is not worth it.
 LEAST_LOWERING = 0.3
+#: What has to hold on other episodes too has to hold with an interval so many times as wide.
+SURELY = 2.0
 #: The most episodes of a first look.
 FIRST_LOOK = 150
 #: How many shifts are tried.
@@ -93,20 +95,33 @@ def resolved(trial: Trial, model: _native.RiskModel, thresholds: Sequence[float]
     thresholds under which there were no more incidents than under the best, but for chance or for what the least budget allows: to
     prevent fewer than that is not worth what a finer one costs in interventions."""
     episodes = max(trial.episodes // 3, 50)
-    found: list[float] = []
-    for threshold in thresholds:
-        behaviours = [Behaviour(trial.seed + index, threshold=threshold) for index in range(episodes)]
-        account = account_of(trial.stage.play(behaviours, Shielding(model)))
-        trial.tell(f"threshold {threshold:g}: {account}")
-        found.append(account.incidents)
+    # A first part of the episodes settles which of them are out of the question.
+    few = max(episodes // FIRST_PART, 25)
+    played = {threshold: under_threshold(trial, model, threshold, 0, few) for threshold in thresholds}
+    best, noise = fewest_incidents(played)
+    for threshold, seen in played.items():
+        if account_of(seen).incidents <= best + max(2.0 * noise, min(trial.budgets)):
+            seen += under_threshold(trial, model, threshold, few, episodes)
+        trial.tell(f"threshold {threshold:g}: {account_of(seen)}")
         # A finer one may be better even where the last one was worse; only where there is no incident left, nothing is to be gained.
-        if account.incidents == 0.0:
+        if len(seen) >= episodes and not any(episode.incident for episode in seen):
             break
-    best = min(found)
-    noise = float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
+    whole = {threshold: seen for threshold, seen in played.items() if len(seen) >= episodes}
+    best, noise = fewest_incidents(whole)
     most = best + max(noise, min(trial.budgets))
-    threshold, incidents = next((threshold, incidents) for threshold, incidents in zip(thresholds, found) if incidents <= most)
+    threshold, incidents = next((threshold, found) for threshold, seen in whole.items() if (found := account_of(seen).incidents) <= most)
     return Resolved(model, threshold, incidents, noise)
+
+
+def under_threshold(trial: Trial, model: _native.RiskModel, threshold: float, first: int, end: int) -> list[Played]:
+    """Some of a trial's episodes, under one threshold throughout."""
+    return trial.stage.play([Behaviour(trial.seed + index, threshold=threshold) for index in range(first, end)], Shielding(model))
+
+
+def fewest_incidents(played: dict[float, list[Played]]) -> tuple[float, float]:
+    """The least share of episodes with an incident under any threshold, and its standard error."""
+    best, episodes = min((account_of(seen).incidents, len(seen)) for seen in played.values())
+    return best, float(np.sqrt(max(best * (1.0 - best), 1.0 / episodes) / episodes))
 
 
 def best_of(trial: Trial, models: Sequence[_native.RiskModel]) -> tuple[Resolved, int]:
@@ -136,37 +151,51 @@ def shifted_surprise(played: list[Played], gamma: float, by: float, resolution: 
     return float(found.mean()), 1.96 * float(np.sqrt(max(found.var(), 1.0 / len(found)) / len(found)))
 
 
+def fits(played: list[Played], room: float, gamma: float, by: float, resolution: float) -> bool:
+    """Whether their surprise, with confidence, would be no more than this if all log-odds had been greater by so much."""
+    mean, half = shifted_surprise(played, gamma, by, resolution)
+    return mean + half <= room
+
+
+def parts_with_room(played: list[Played], account: Account, budgets: Sequence[float]) -> list[tuple[list[Played], float]]:
+    """The episodes whose surprise has to fit into each of the budgets, and how much does; see :meth:`Account.keeps`."""
+    each = [[episode for episode in played if episode.shield == place] for place in range(len(budgets))] if account.tells_each(budgets) else [played] * len(budgets)
+    return list(zip(each, account.rooms(budgets)))
+
+
 def raise_by(risks: np.ndarray, by: float) -> np.ndarray:
     """Risks whose log-odds are greater by so much."""
     odds = np.exp(by) * risks
     return odds / (1.0 - risks + odds)
 
 
-def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple[float | None, Account]:
-    """The shift of the log-odds that makes the surprise about 0 and not above, and every promise hold; None if there is
-    none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
-    shift = 0.0
+def shift_of(trial: Trial, model: _native.RiskModel, resolution: float, shift: float = 0.0) -> tuple[float | None, Account]:
+    """The shift of the log-odds that makes the surprise no more than 0, and every promise hold, surely if one does; None if there
+    is none. Risks are lowered only where they are much too high: that they are right one by one is worth more."""
     held: tuple[float | None, Account] = (None, Account())
     for _ in range(TRIES):
         played = under_budgets(trial, model.shifted(shift), coarser(resolution, shift), trial.seed, trial.episodes)
         account = account_of(played, len(trial.budgets))
         trial.tell(f"log-odds {shift:+.2f}: {account}")
         holds = account.surprise <= 0.0 and account.keeps(trial.budgets)
+        too_high = holds and shift == 0.0 and account.surprise < -max(trial.budgets)
         if holds:
             held = shift, account
-            if shift != 0.0 or account.surprise >= -max(trial.budgets):
+            if not too_high and (shift < 0.0 or account.keeps(trial.budgets, SURELY)):
                 break
-        if not holds and held[0] is not None:
+        elif shift < 0.0:
             # They were lowered too far: what ran then was another thing.
             shift = round(shift / 2.0, 2)
             if shift > -LEAST_LOWERING:
                 break
             continue
-        # How much would do if the same had run; what runs changes with it, so it is played again.
-        room = account.room(trial.budgets)
-        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if holds else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
-        found = ((step, *shifted_surprise(played, trial.gamma, step, coarser(resolution, shift + step))) for step in steps)
-        enough = next((step for step, mean, half in found if mean + (half if holds else 0.0) <= 0.0 and mean + half <= room), None)
+        # How much would do if the same had run; what runs changes with it, so it is played again. Whoever goes to the border misses
+        # it on other episodes: raised, there is no surprise even at the end of its interval, and lowered, risks stay too high by
+        # half of what is much.
+        steps = np.arange(-MOST_SHIFT, 0.0, 0.1) if too_high else np.arange(0.1, MOST_SHIFT - shift + 0.05, 0.1)
+        most = -max(trial.budgets) / 2.0 if too_high else 0.0
+        parts = [(played, most), *parts_with_room(played, account, trial.budgets)]
+        enough = next((step for step in steps if all(fits(part, room, trial.gamma, step, coarser(resolution, shift + step)) for part, room in parts)), None)
         if enough is None or abs(shift + enough) > MOST_SHIFT:
             break
         shift = round(shift + float(enough), 2)
@@ -174,8 +203,9 @@ def shift_of(trial: Trial, model: _native.RiskModel, resolution: float) -> tuple
 
 
 def coarser(resolution: float, shift: float) -> float:
-    """What is noise before the shift is as much noise after it."""
-    return min(resolution * float(np.exp(shift)), MOST_RESOLUTION)
+    """What is noise before log-odds are lowered is less after it. Where they are raised it stays as it is: what counted for more then
+    would be let through unseen, and be a surprise again."""
+    return resolution * float(np.exp(min(shift, 0.0)))
 
 
 def reliability(trial: Trial, model: _native.RiskModel, resolution: float, first: int) -> tuple:
@@ -195,7 +225,7 @@ def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
     few = dataclasses.replace(trial, episodes=min(max(trial.episodes // 2, 50), FIRST_LOOK))
     found = resolved(few, model)
     account = account_of(under_budgets(few, model, found.resolution, trial.seed, few.episodes), len(trial.budgets))
-    if account.arriving > min(trial.budgets):
+    if not account.foresees(trial.budgets):
         return None
     shift, account = shift_of(few, model, found.resolution)
     return None if shift is None or abs(shift) > LITTLE_SHIFT or account.surprise < -max(trial.budgets) else found
@@ -204,13 +234,25 @@ def will_do(trial: Trial, model: _native.RiskModel) -> Resolved | None:
 def calibrate(trial: Trial, found: Resolved, card: Card) -> tuple[_native.RiskModel, Card]:
     """Calibrates a model; the card says whether its risks held on fresh episodes."""
     shift, _ = shift_of(trial, found.model, found.resolution)
-    # If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
+    model, card = shifted(trial, found, card, shift)
+    fresh = dataclasses.replace(trial, seed=trial.seed + trial.episodes)
+    card = measured(trial, model, card, fresh.seed)
+    if shift is None or card.calibrated:
+        return model, card
+    # What held on some episodes by chance does not on others: from there it goes on with those.
+    shift, account = shift_of(fresh, found.model, found.resolution, shift)
+    model, card = shifted(trial, found, card, shift)
+    return model, card if shift is None else dataclasses.replace(card, shielded=account)
+
+
+def shifted(trial: Trial, found: Resolved, card: Card, shift: float | None) -> tuple[_native.RiskModel, Card]:
+    """A model with its log-odds shifted, and the card that says so. If no shift makes it conservative, none is made: nothing is
+    promised then, and risks stay as they were learned."""
     used, budgets = shift or 0.0, () if shift is None else tuple(trial.budgets)
-    resolution, model = coarser(found.resolution, used), found.model.shifted(used)
-    card = dataclasses.replace(card, resolution=resolution, shift=used, budgets=budgets)
+    card = dataclasses.replace(card, resolution=coarser(found.resolution, used), shift=used, budgets=budgets)
     if shift is None:
         card = with_notes(card, "no shift of the log-odds made its promises hold")
-    return model, measured(trial, model, card, trial.seed + trial.episodes)
+    return found.model.shifted(used), card
 
 
 def measured(trial: Trial, model: _native.RiskModel, card: Card, first: int) -> Card:

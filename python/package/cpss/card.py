@@ -37,17 +37,39 @@ class Account:
     surprise_ci95: tuple[float, float] = (np.nan, np.nan)
     #: What was chosen under each of the budgets, the least budget first.
     chosen_each: tuple[float, ...] = ()
+    #: The surprise under each of them: its mean, the upper end of its 95 % interval, and its standard error.
+    surprise_each: tuple[tuple[float, float, float], ...] = ()
 
-    def room(self, budgets: Sequence[float]) -> float:
-        """How much surprise fits into every one of the budgets beside what was chosen under it; none if that is not known."""
+    def rooms(self, budgets: Sequence[float]) -> list[float]:
+        """How much surprise fits into each of the budgets beside what was chosen under it; none if that is not known."""
         if not len(self.chosen_each) == len(budgets) > 0:
-            return -np.inf
-        return float(np.min(np.subtract(budgets, self.chosen_each)))
+            return [-np.inf] * len(budgets)
+        return [float(budget - chosen) for budget, chosen in zip(budgets, self.chosen_each)]
 
-    def keeps(self, budgets: Sequence[float]) -> bool:
+    def tells_each(self, budgets: Sequence[float]) -> bool:
+        """Whether enough episodes were played under each of the budgets to confirm the least of them."""
+        return len(self.surprise_each) == len(budgets) > 0 and self.episodes // len(budgets) >= fewest_episodes(min(budgets))
+
+    def keeps(self, budgets: Sequence[float], times: float = 1.0) -> bool:
         """Whether, with confidence, incidents are at most ``start + arriving + budget`` under every one of these budgets, the
-        least first: the surprise, and what was chosen under that budget, fit into it."""
-        return self.episodes > 0 and self.surprise_ci95[1] <= self.room(budgets)
+        least first: the surprise, and what was chosen under that budget, fit into it; with an interval so many times as wide.
+
+        The surprise is that under the same budget, if enough episodes were played under each. Chance under a great budget would
+        otherwise be held against a small one, which has no room for it. Of fewer episodes, that of all together has to do."""
+        if self.episodes == 0 or not budgets:
+            return False
+        if self.tells_each(budgets):
+            # Only what was seen to vary may vary more: without an incident, a wider interval would say that there are too few episodes.
+            most = [max(end, mean + times * 1.96 * error) for mean, end, error in self.surprise_each]
+        else:
+            end = self.surprise_ci95[1]
+            most = [end if times == 1.0 else self.surprise + times * (end - self.surprise)] * len(budgets)
+        return all(found <= room for found, room in zip(most, self.rooms(budgets)))
+
+    def foresees(self, budgets: Sequence[float]) -> bool:
+        """Whether little comes that was not there at the start: what comes into view, and all incidents beyond the start, are within
+        the least budget."""
+        return max(self.arriving, self.incidents - self.start) <= min(budgets)
 
     def __str__(self) -> str:
         text = f"{self.episodes} episodes: incidents {self.incidents:.4f}, return {self.return_mean:.2f}, interventions {100 * self.interventions:.1f} %"
@@ -73,18 +95,33 @@ def account_of(played: list, budgets: int = 0) -> Account:
     if not played or any(episode.account is None for episode in played):
         return Account(**plain)
     start, chosen, surprise, arriving = np.array([episode.account[1:5] for episode in played]).T
-    by_budget = ([episode.account[2] for episode in played if episode.shield == place] for place in range(budgets))
-    # Of a budget that nobody played under nothing is known.
-    chosen_each = tuple(float(np.mean(found)) if found else np.nan for found in by_budget)
-    # Without a single incident the sample knows nothing of their spread: as if there had been one.
-    half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
-    mean, happened = float(surprise.mean()), sum(episode.incident for episode in played)
-    # Of few episodes, with few incidents, the normal interval is too narrow; the exact one of how often they happen is not.
-    above = max(half, most_likely(happened, count) - happened / count)
+    each = [[episode for episode in played if episode.shield == place] for place in range(budgets)]
+    mean, half, above = interval_of(surprise, plain["incidents"])
     return Account(
         **plain, start=float(start.mean()), chosen=float(chosen.mean()), arriving=float(arriving.mean()),
-        surprise=mean, surprise_ci95=(mean - half, mean + above), chosen_each=chosen_each,
+        surprise=mean, surprise_ci95=(mean - half, mean + above),
+        # Of a budget that nobody played under nothing is known.
+        chosen_each=tuple(float(np.mean([episode.account[2] for episode in found])) if found else np.nan for found in each),
+        surprise_each=tuple(surprise_under(found) for found in each),
     )  # fmt: skip
+
+
+def surprise_under(played: list) -> tuple[float, float, float]:
+    """The surprise of episodes under one budget: its mean, the upper end of its 95 % interval, and its standard error."""
+    if not played:
+        return np.nan, np.nan, np.nan
+    surprise = np.array([episode.account[3] for episode in played])
+    mean, _, above = interval_of(surprise, sum(episode.incident for episode in played) / len(played))
+    return mean, mean + above, float(np.sqrt(surprise.var() / len(played)))
+
+
+def interval_of(surprise: np.ndarray, incidents: float) -> tuple[float, float, float]:
+    """The mean of surprises, and how far its 95 % interval reaches below and above it."""
+    count = len(surprise)
+    # Without a single incident the sample knows nothing of their spread: as if there had been one.
+    half = 1.96 * float(np.sqrt(max(surprise.var(), 1.0 / count) / count))
+    # Of few episodes, with few incidents, the normal interval is too narrow; the exact one of how often they happen is not.
+    return float(surprise.mean()), half, max(half, most_likely(round(incidents * count), count) - incidents)
 
 
 def most_likely(happened: int, count: int) -> float:
@@ -211,7 +248,7 @@ def card_of(found: dict[str, Any]) -> Card:
 
     def account(part: dict[str, Any]) -> Account:
         low, high = part["surprise_ci95"]
-        return Account(**{**part, "surprise_ci95": (low, high), "chosen_each": tuple(part["chosen_each"])})
+        return Account(**{**part, "surprise_ci95": (low, high), "chosen_each": tuple(part["chosen_each"]), "surprise_each": tuple(tuple(found) for found in part.get("surprise_each", ()))})
 
     return Card(
         **{

@@ -30,22 +30,31 @@ from cpss.envs import whole
 from cpss.playing import GOES_ON, Behaviour, Incident, Played, Shielding, Stage
 from cpss.risk import Risk
 
-#: Decisions that a look-ahead takes on average, unless it is said otherwise.
-LOOK_AHEAD = 100
+#: Decisions that a look-ahead takes on average, unless it is said otherwise: this share of the longest episode, but at least so many.
+#: What drips away over a long time in a place that could be left is foreseen only from afar.
+LOOK_AHEAD, LOOK_AHEAD_SHARE = 100, 0.3
 #: How proposals and thresholds are drawn while data are collected.
 RANDOM = (0.0, 0.0, 0.03, 0.1, 0.3, 1.0)
 THRESHOLDS = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
 EXPLORE = (0.0, 0.01, 0.05)
-#: Decisions in a batch, and how many decisions there are for every update.
-BATCH, DECISIONS_PER_UPDATE = 256, 24
-#: Critics that learn, of which the larger risk counts.
-CRITICS = 2
-#: What came of actions is learned from directly as long as these have no more avoidable risk than this; the least of noisy risks is
-#: too small, above all where an observation does not show everything, and what really happened is not.
-AS_SAFE = 0.005
-#: In how many parts a round is learned: before each, every decision is looked at anew.
-PHASES = 2
-#: Rounds after which it is asked whether that will do; each look costs about as many episodes as a round.
+#: Decisions in a batch, and how many decisions there are for every update. More updates learn by heart what a few incidents looked
+#: like, and risk looks small beside them.
+BATCH, DECISIONS_PER_UPDATE = 256, 48
+#: No fewer updates than this in a round, and from the beginning, unless there are fewer decisions than this for each.
+UPDATES, ALL_UPDATES, FEWEST_PER_UPDATE = 1000, 4000, 12
+#: Groups of critics of which the mean counts, and critics in each, of which the larger risk counts.
+GROUPS, CRITICS = 4, 2
+#: What came of actions is learned from directly as long as these have no more avoidable risk than this for every decision of the
+#: look-ahead, nor more than that at all; the least of noisy risks is too small, above all where an observation does not show
+#: everything, and what really happened is not. The further a risk looks, the greater it is, and its noise.
+AS_SAFE_EACH, AS_SAFE = 0.01 / 300, 0.01
+#: The most decisions that what came of them is followed over.
+MOST_FOLLOWED = 1000
+#: Seeds of learners that begin anew are so far apart.
+BEGINNER = 104_729
+#: In how many parts a round is learned, and all rounds from the beginning: before each part, every decision is looked at anew.
+PHASES, ALL_PHASES = 2, 6
+#: Rounds after which it is asked whether that will do, besides the last; each look costs about as many episodes as a round.
 LOOKS = (3, 6, 12)
 #: Of so many of the last rounds the best is handed out.
 KEPT = 3
@@ -63,7 +72,7 @@ def learn_risk(
     *,
     seed: int = 0,
     budgets: float | Sequence[float] = (0.01, 0.03, 0.1),
-    look_ahead: float = LOOK_AHEAD,
+    look_ahead: float | None = None,
     rounds: int | None = None,
     hidden: Sequence[int] = (64, 64),
     calibration_episodes: int | None = None,
@@ -87,11 +96,12 @@ def learn_risk(
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
             avoided. Nothing is promised below the least of them, nor above the greatest.
-        look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode.
+        look_ahead: How many decisions it looks ahead, on average; ``math.inf`` for the whole episode. Left out, three tenths of
+            the longest episode, if its length is known, but at least 100.
         rounds: Rounds of data, each under the shield of the one before; left out, one per 50,000 steps, and 4 to 12.
         hidden: Units of the network's layers.
         calibration_episodes: Episodes to calibrate on, and as many to confirm; left out, as many as take about a third of
-            ``steps``, 200 to 2,000, and no fewer than it takes to confirm the least budget: three to one part of it.
+            ``steps``, 200 to 2,000, and under each budget no fewer than it takes to confirm the least: three to one part of it.
         max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
             episodes to learn from may be shorter; those that calibrate are whole.
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
@@ -107,8 +117,7 @@ def learn_risk(
     np.int64(1)
     """
     tell = teller(progress)
-    look_ahead = float(look_ahead)
-    if not look_ahead >= 1.0:
+    if look_ahead is not None and not float(look_ahead) >= 1.0:
         raise ValueError(f"`look_ahead` is {look_ahead}, but has to be at least 1 decision")
     steps, seed = whole("steps", steps, 1000), whole("seed", seed, 0)
     rounds = min(max(steps // 50_000, 4), 12) if rounds is None else whole("rounds", rounds, 1)
@@ -119,7 +128,8 @@ def learn_risk(
         raise ValueError(f"`incident` is {incident!r}, but has to be a function of (observation, reward, terminated, truncated, info)")
     stage = Stage(make_env, incident, policy, max_episode_steps)
     try:
-        run = Run(stage, steps, seed, rounds, 1.0 - 1.0 / look_ahead, list(hidden), budgets, calibration_episodes, tell)
+        ahead = max(LOOK_AHEAD, LOOK_AHEAD_SHARE * (stage.known_horizon or 0)) if look_ahead is None else float(look_ahead)
+        run = Run(stage, steps, seed, rounds, 1.0 - 1.0 / ahead, list(hidden), budgets, calibration_episodes, tell)
         return run.learn(None if checkpoint is None else Path(checkpoint))
     finally:
         stage.close()
@@ -133,13 +143,22 @@ class Run:
     ) -> None:
         self.stage, self.steps, self.seed, self.rounds, self.gamma = stage, steps, seed, rounds, gamma
         self.hidden, self.budgets, self.tell, self._asked = hidden, budgets, tell, episodes
-        settings = {"gamma": gamma, "batch": BATCH, "hidden": hidden, "seed": seed, "critics": CRITICS, "follow": 0.03, "follow_outcomes": 100, "as_safe": AS_SAFE, "learning_rate_final": 2e-5}
-        self.learner = _native.RiskLearner(stage.observations.count, stage.actions.count, stage.actions.point, settings)
         self.round = 0
+        self.learner = self._beginner()
         self.lengths: list[float] = []
         self.scale: tuple[np.ndarray, np.ndarray]
         #: What was learned after each of the last rounds, the newest last.
         self.kept: list[_native.RiskModel] = []
+
+    def _beginner(self) -> _native.RiskLearner:
+        """A learner who knows nothing yet."""
+        far = MOST_FOLLOWED if self.gamma == 1.0 else min(round(1.0 / (1.0 - self.gamma)), MOST_FOLLOWED)
+        as_safe = round(min(AS_SAFE_EACH * far, AS_SAFE), 6)
+        settings = {
+            "gamma": self.gamma, "batch": BATCH, "hidden": self.hidden, "seed": (self.seed + BEGINNER * self.round) % 2**32, "groups": GROUPS, "critics": CRITICS,
+            "follow": 0.03, "follow_outcomes": far, "as_safe": as_safe, "learning_rate_final": 2e-5,
+        }  # fmt: skip
+        return _native.RiskLearner(self.stage.observations.count, self.stage.actions.count, self.stage.actions.point, settings)
 
     def settings(self) -> dict[str, Any]:
         """All that a run depends on, but for the functions that it was given."""
@@ -200,20 +219,32 @@ class Run:
             )
 
     def _learn_round(self) -> None:
+        """Learns from all rounds so far: on from the last round, or, before it is asked whether that will do, from the beginning.
+        What was learned by heart in early rounds is forgotten then."""
         begin = time.perf_counter()
         seen, _ = self.learner.counts()
-        updates = max(seen // DECISIONS_PER_UPDATE // 2, self.steps // self.rounds // DECISIONS_PER_UPDATE) // PHASES
+        anew = self.round > 0 and self._looks(self.round + 1)
+        if anew:
+            before, self.learner = self.learner, self._beginner()
+            self.learner.set_scale(*self.scale)
+            self.learner.add_experience(*before.experience())
+        phases = ALL_PHASES if anew else PHASES
+        updates = max(updates_of(seen if anew else self.steps // self.rounds, ALL_UPDATES if anew else UPDATES) // phases, 1)
         loss = math.nan
-        for phase in range(PHASES):
-            if self.round + phase > 0:
+        for phase in range(phases):
+            if phase > 0 or (self.round > 0 and not anew):
                 self.learner.weigh()
-            loss = self.learner.learn(updates, phase * updates, PHASES * updates)
-        self.tell(f"  {PHASES * updates} updates, loss {loss:.4f} ({time.perf_counter() - begin:.1f} s)")
+            loss = self.learner.learn(updates, phase * updates, phases * updates)
+        self.tell(f"  {phases * updates} updates{' from the beginning' * anew}, loss {loss:.4f} ({time.perf_counter() - begin:.1f} s)")
+
+    def _looks(self, rounds: int) -> bool:
+        """Whether it is asked after so many rounds whether that will do."""
+        return rounds in LOOKS or rounds == self.rounds
 
     def _calibrated(self) -> Risk | None:
         """The risk as it is now, if it will do or there is no further round."""
         last = self.round == self.rounds
-        if self.round not in LOOKS and not last:
+        if not self._looks(self.round):
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()
@@ -226,7 +257,7 @@ class Run:
         model, card = calibrate(trial, found, dataclasses.replace(card, rounds=self.round - ago))
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
         # Risks that are much too high keep every promise, and say nothing. What comes into view unforeseen, another round may foresee.
-        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets) and card.shielded.arriving <= min(self.budgets)
+        good = card.calibrated and abs(card.shift) <= LITTLE_SHIFT and card.shielded.surprise >= -max(self.budgets) and card.shielded.foresees(self.budgets)
         if not good and not last:
             return None
         card = confirm(trial, model, card)
@@ -241,8 +272,17 @@ class Run:
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
-        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), fewest_episodes(min(self.budgets)))
+        episodes = self._asked or max(int(min(max(self.steps / (3.0 * max(length, 1.0)), 200), 2000)), len(self.budgets) * fewest_episodes(min(self.budgets)))
         return Trial(self.stage, self.budgets, self.gamma, episodes, CALIBRATION + self.seed * 100_003 % CALIBRATION, self.tell)
+
+
+def updates_of(decisions: int, fewest: int) -> int:
+    """How many updates so many decisions are worth.
+
+    >>> updates_of(600_000, 4000), updates_of(100_000, 4000), updates_of(12_000, 4000)
+    (12500, 4000, 1000)
+    """
+    return max(decisions // DECISIONS_PER_UPDATE, min(decisions // FEWEST_PER_UPDATE, fewest))
 
 
 def push(learner: _native.RiskLearner, played: list[Played], point: int) -> None:

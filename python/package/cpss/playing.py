@@ -102,6 +102,8 @@ class Stage:
         #: Steps of an episode, and of one to learn from, which may be cut short.
         self.horizon = own or limit or LONGEST
         self.limit = min(limit or self.horizon, self.horizon)
+        #: The same, if anybody has said so.
+        self.known_horizon: int | None = own or limit
 
     def _environments(self, make_env: Any, copies: int) -> list[gym.Env]:
         if isinstance(make_env, gym.Env):

@@ -1,29 +1,33 @@
 //! How likely is an incident in an environment of which only a flat observation is known?
 //!
-//! An [`Ensemble`] is one or more critics over the same numbers, each brought to a common scale first; of their
-//! risks the larger counts, since the least of several noisy ones would be too small. Actions are a list, or
-//! points of a box, which then are inputs of the critics like the observation. Start at [`Ensemble::risks`];
-//! how it learns is in [`EnsembleLearner`].
+//! An [`Ensemble`] is one or more groups of critics over the same numbers, each brought to a common scale first.
+//! Within a group the larger risk counts, since the least of several noisy ones would be too small. Of the groups the
+//! mean counts: what one has made up where it saw little, the others have not, so that smaller differences mean
+//! something. Actions are a list, or points of a box, which then are inputs of the critics like the observation.
+//! Start at [`Ensemble::risks`]; how it learns is in [`EnsembleLearner`].
 //!
 //! **Invariants:** a row's risks do not depend on the rows beside it; a number that is not finite makes all
 //! risks of its row NaN, which no shield takes for a cost, and one that is merely huge is cut, as it is where a critic
 //! learns; what a critic sees is what it learned from, to the last bit.
 
+mod learner;
+
+pub use learner::EnsembleLearner;
+
 use std::collections::BTreeMap;
 
-use super::experience::{Experience, LIMIT, rounded};
+use super::experience::{LIMIT, rounded};
 use super::file::CriticError;
-use super::learner::{Beside, CriticDiverged, CriticLearner, CriticSpec};
 use super::pass::{Batch, Pass};
 use super::{Critic, Shape, probability};
-use crate::generator::Generator;
 use crate::tensors::{Reader, Writer};
-use crate::topology::BadTopology;
 
 /// Critics over one flat observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ensemble {
+    /// Group after group, all of one size.
     critics: Vec<Critic>,
+    groups: usize,
     scale: Scale,
     /// How many of the critics' inputs are the action; 0 if actions are a list.
     point: usize,
@@ -67,10 +71,11 @@ impl Scale {
 pub struct Room {
     batch: Batch,
     pass: Pass,
+    largest: Vec<f32>,
 }
 
 impl Ensemble {
-    /// Joins critics of one shape; `None` if they or the scale do not fit together.
+    /// Joins critics of one shape into one group; `None` if they or the scale do not fit together.
     pub fn new(critics: Vec<Critic>, scale: Scale, point: usize, shift: f32) -> Option<Ensemble> {
         let shape = critics.first()?.shape().clone();
         let numbers = shape.fixed.checked_sub(point)?;
@@ -80,7 +85,13 @@ impl Ensemble {
             && scale.mean.iter().chain(&scale.factor).all(|number| number.is_finite())
             && (point == 0 || shape.actions == 1)
             && shift.is_finite();
-        fits.then_some(Ensemble { critics, scale, point, shift })
+        fits.then_some(Ensemble { critics, groups: 1, scale, point, shift })
+    }
+
+    /// The same critics in so many groups, the first ones in the first; `None` if they cannot be shared out.
+    pub fn in_groups(self, groups: usize) -> Option<Ensemble> {
+        let fits = groups > 0 && self.critics.len().is_multiple_of(groups);
+        fits.then_some(Ensemble { groups, ..self })
     }
 
     /// The same critics with another shift of the log-odds.
@@ -113,9 +124,14 @@ impl Ensemble {
         &self.scale
     }
 
-    /// The critics.
+    /// The critics, group after group.
     pub fn critics(&self) -> &[Critic] {
         &self.critics
+    }
+
+    /// The groups of critics.
+    pub fn groups(&self) -> impl Iterator<Item = &[Critic]> {
+        self.critics.chunks_exact(self.critics.len() / self.groups)
     }
 
     /// Writes the risk of every action for each of some observations, one after the other; NaN where an observation
@@ -162,18 +178,28 @@ impl Ensemble {
         }
     }
 
-    /// The larger risk of each action in each scene of the batch.
+    /// The risk of each action in each scene of the batch: of the larger ones of every group the mean.
     fn forward(&self, room: &mut Room, risks: &mut [f64]) {
+        let Room { batch, pass, largest } = room;
         let actions = self.actions();
-        assert_eq!(risks.len(), room.batch.len() * actions, "number of risks");
+        assert_eq!(risks.len(), batch.len() * actions, "number of risks");
         risks.fill(0.0);
-        for critic in &self.critics {
-            room.pass.forward(critic, &room.batch);
-            for (scene, risks) in risks.chunks_exact_mut(actions).enumerate() {
-                for (action, risk) in risks.iter_mut().enumerate() {
-                    let found = probability(room.pass.logit(scene, action) + self.shift);
-                    *risk = risk.max(found);
+        let share = 1.0 / self.groups as f64;
+        for group in self.groups() {
+            largest.clear();
+            largest.resize(risks.len(), f32::NEG_INFINITY);
+            for critic in group {
+                pass.forward(critic, batch);
+                for (scene, largest) in largest.chunks_exact_mut(actions).enumerate() {
+                    for (action, largest) in largest.iter_mut().enumerate() {
+                        let logit = pass.logit(scene, action);
+                        // What is not a number is the worst, as for one critic.
+                        *largest = if logit <= *largest { *largest } else { logit };
+                    }
                 }
+            }
+            for (risk, logit) in risks.iter_mut().zip(&*largest) {
+                *risk += share * probability(logit + self.shift);
             }
         }
     }
@@ -189,6 +215,7 @@ impl Ensemble {
         let shape = serde_json::to_string(self.critics[0].shape()).unwrap_or_default();
         writer.metadata(SHAPE, shape);
         writer.metadata(CRITICS, self.critics.len().to_string());
+        writer.metadata(GROUPS, self.groups.to_string());
         writer.metadata(POINT, self.point.to_string());
         writer.metadata(SHIFT, self.shift.to_string());
         let Scale { mean, factor } = &self.scale;
@@ -222,6 +249,9 @@ impl Ensemble {
         let count = reader.metadata(CRITICS)?;
         let critics = count.parse().ok().filter(|critics| (1..=MOST_CRITICS).contains(critics));
         let critics = critics.ok_or_else(|| senseless(CRITICS, count))?;
+        // Files of one group may not say so.
+        let text = reader.all_metadata().get(GROUPS).map_or("1", String::as_str);
+        let groups = text.parse().map_err(|_| senseless(GROUPS, text))?;
         let text = reader.metadata(POINT)?;
         let point = text.parse().ok().filter(|point: &usize| *point < shape.fixed);
         let point = point.ok_or_else(|| senseless(POINT, text))?;
@@ -235,8 +265,11 @@ impl Ensemble {
         let read = |place| Critic::read(shape.clone(), &reader, &format!("{place}."));
         let critics = (0..critics).map(read).collect::<Result<Vec<_>, _>>()?;
         let ensemble = Ensemble::new(critics, scale, point, shift);
+        let ensemble = ensemble.and_then(|ensemble| ensemble.in_groups(groups));
         let mut about = reader.all_metadata().clone();
-        about.retain(|key, _| ![FORMAT, SHAPE, CRITICS, POINT, SHIFT].contains(&key.as_str()));
+        about.retain(|key, _| {
+            ![FORMAT, SHAPE, CRITICS, GROUPS, POINT, SHIFT].contains(&key.as_str())
+        });
         Ok((ensemble.ok_or_else(|| senseless(SHAPE, "that of other numbers"))?, about))
     }
 }
@@ -245,6 +278,7 @@ const FORMAT: &str = "format";
 const FORMAT_1: &str = "cpss critics 1";
 const SHAPE: &str = "shape";
 const CRITICS: &str = "critics";
+const GROUPS: &str = "groups";
 const POINT: &str = "point";
 const SHIFT: &str = "shift";
 const MEAN: &str = "mean";
@@ -255,106 +289,4 @@ const MOST_CRITICS: usize = 16;
 /// A number to calculate with in place of one that is none; the result is not used then.
 fn finite(number: f32) -> f32 {
     if number.is_finite() { number } else { 0.0 }
-}
-
-/// An ensemble in the making: critics that learn from the same experience, each from batches of its own, and
-/// each asking the next about the scenes to come.
-#[derive(Clone, Debug)]
-pub struct EnsembleLearner {
-    learners: Vec<CriticLearner>,
-    point: usize,
-    points: Generator,
-    untried: Option<Critic>,
-}
-
-/// Points that are compared in the next scene.
-const POINTS: usize = 12;
-
-impl EnsembleLearner {
-    /// Starts from random weights.
-    ///
-    /// # Errors
-    ///
-    /// A shape that makes no network.
-    pub fn new(
-        shape: &Shape,
-        spec: &CriticSpec,
-        point: usize,
-        critics: usize,
-        seed: u64,
-    ) -> Result<EnsembleLearner, BadTopology> {
-        let streams = (0..critics as u64).map(|place| seed ^ (place << 48));
-        let learner = |seed| CriticLearner::new(shape.clone(), spec.clone(), seed);
-        Ok(EnsembleLearner {
-            learners: streams.map(learner).collect::<Result<_, _>>()?,
-            point,
-            points: Generator::from_state(seed ^ 0x0b01_4175),
-            untried: None,
-        })
-    }
-
-    /// The critics as learned so far, and last the one that knows what was never tried, if there is one.
-    pub fn critics(&self) -> Vec<Critic> {
-        let learned = self.learners.iter().map(|learner| learner.learned().clone());
-        learned.chain(self.untried.clone()).collect()
-    }
-
-    /// From now on actions that this critic calls risky, because nobody has tried them, are.
-    pub fn set_untried(&mut self, untried: Critic) {
-        self.untried = Some(untried);
-    }
-
-    /// The learners, to be saved.
-    pub fn learners(&self) -> &[CriticLearner] {
-        &self.learners
-    }
-
-    /// The learners, to go on from what was saved.
-    pub fn learners_mut(&mut self) -> &mut [CriticLearner] {
-        &mut self.learners
-    }
-
-    /// The stream of points to compare.
-    pub fn points_mut(&mut self) -> &mut Generator {
-        &mut self.points
-    }
-
-    /// Looks at every decision anew: how often it is to be looked at, and whether it was about as safe as could be.
-    pub fn weigh(&mut self, experience: &mut Experience, as_safe: f64) {
-        let points = self.draw();
-        let critics: Vec<&Critic> = self.learners.iter().map(CriticLearner::learned).collect();
-        experience.weigh_by(&critics, &points, as_safe);
-    }
-
-    /// One update of every critic; `share` says how far the round has come. Returns the mean loss.
-    ///
-    /// # Errors
-    ///
-    /// A gradient that is not finite.
-    pub fn update(&mut self, experience: &Experience, share: f64) -> Result<f64, CriticDiverged> {
-        let points = self.draw();
-        let mut loss = 0.0;
-        let count = self.learners.len();
-        for _ in 0..count {
-            // Each in turn comes first, and asks the one that then is second.
-            let (first, others) = self.learners.split_at_mut(1);
-            let other = others.first().map(CriticLearner::learned);
-            let others: Vec<&Critic> = other.into_iter().chain(&self.untried).collect();
-            let beside = Beside { others: &others, points: &points };
-            loss += first[0].update_beside(experience, share, beside)?;
-            self.learners.rotate_left(1);
-        }
-        Ok(loss / count as f64)
-    }
-
-    /// Points to compare, where actions are points: corners now and then, since the least risk is often at one.
-    fn draw(&mut self) -> Vec<f32> {
-        let generator = &mut self.points;
-        let mut number = || match generator.below(4) {
-            0 => -1.0,
-            1 => 1.0,
-            _ => (2.0 * generator.unit() - 1.0) as f32,
-        };
-        (0..POINTS * self.point).map(|_| number()).collect()
-    }
 }

@@ -155,16 +155,17 @@ impl Experience {
     /// came of it plays no part, so that what is learned stays a probability), and whether what ran was
     /// about as safe as could be, so that what came of it can be learned from directly.
     pub fn weigh(&mut self, critic: &Critic) {
-        self.weigh_by(&[critic], &[], AS_SAFE);
+        self.weigh_by(&[critic], 1, &[], AS_SAFE);
     }
 
-    /// The same by several critics, of which the larger risk counts; `points` are compared with what ran where
-    /// actions are points, and an avoidable risk up to `as_safe` is as good as none.
-    pub fn weigh_by(&mut self, critics: &[&Critic], points: &[f32], as_safe: f64) {
+    /// The same by several critics in groups, as those of an [`Ensemble`](super::ensemble::Ensemble); `points` are
+    /// compared with what ran where actions are points, and an avoidable risk up to `as_safe` is as good as none.
+    pub fn weigh_by(&mut self, critics: &[&Critic], groups: usize, points: &[f32], as_safe: f64) {
         /// Decisions that go through the critic together.
         const BLOCK: usize = 64;
         let Some(actions) = critics.first().map(|critic| critic.shape().actions) else { return };
         let each = 1 + points.len().checked_div(self.point).unwrap_or(0);
+        let share = 1.0 / groups as f64;
         let mut weights = std::mem::take(&mut self.weights);
         let mut safest = std::mem::take(&mut self.safest);
         let experience = &*self;
@@ -179,8 +180,12 @@ impl Experience {
                     pass.forward(critic, batch);
                 }
                 let risk_of = |place: usize, action: usize| {
-                    let risks = passes.iter().map(|pass| probability(pass.logit(place, action)));
-                    risks.fold(0.0, f64::max)
+                    let largest = |group: &[Pass]| {
+                        let logits = group.iter().map(|pass| pass.logit(place, action));
+                        probability(logits.fold(f32::NEG_INFINITY, f32::max))
+                    };
+                    let groups = passes.chunks(passes.len() / groups).map(largest);
+                    groups.sum::<f64>() * share
                 };
                 for ((place, scene), (weight, safest)) in
                     scenes.enumerate().zip(weights.iter_mut().zip(safest))

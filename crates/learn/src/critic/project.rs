@@ -2,7 +2,7 @@
 //!
 //! Where actions are points of a box, [`Ensemble::project`] looks for two of them. The least risky point: the best of
 //! some samples, improved by steps down the critics' slope. And the nearest one whose risk is at most a
-//! threshold above that: by bisection from safe points towards the proposal, and then along the level of risk, which
+//! threshold above that: on the way from safe points towards the proposal, and then along the level of risk, which
 //! planes stand for, one more with every crossing. Samples alone find nothing near in more than a few dimensions.
 //!
 //! **Invariants:** the same call gives the same points; every point lies in the box `[-1, 1]`; what is returned as
@@ -18,9 +18,13 @@ use crate::topology::{Activation, Layer};
 /// Points that are sampled for a first look.
 const SAMPLES: usize = 32;
 /// Steps down the slope of risk.
-const DESCENTS: usize = 16;
-/// Halvings of a bisection.
-const HALVINGS: usize = 12;
+const DESCENTS: usize = 6;
+/// Points that are looked at together: a critic takes about as long for one as for so many.
+const STEPS: usize = 16;
+/// Each step down the slope that is tried is this much shorter than the one before.
+const SHORTER: f32 = 0.7;
+/// How often a way is cut into parts, to find where it leaves what is admissible.
+const CUTS: usize = 3;
 /// Planes that stand for the level of risk,
 const PLANES: usize = 24;
 /// and how often each is projected on.
@@ -116,24 +120,36 @@ impl<'a> Search<'a> {
             let number = |_| (2.0 * draw.unit() - 1.0) as f32;
             samples.push((0..point).map(number).collect());
         }
-        let mut risks = vec![1.0; samples.len()];
-        self.ensemble.risks_at(self.row, &samples.concat(), &mut self.room, &mut risks);
+        let risks = self.risks(&samples);
         (samples, risks)
     }
 
-    /// Goes down the slope of risk; steps are halved where they do not help.
+    /// The risks of some points, at once.
+    fn risks(&mut self, points: &[Vec<f32>]) -> Vec<f64> {
+        let mut risks = vec![1.0; points.len()];
+        self.ensemble.risks_at(self.row, &points.concat(), &mut self.room, &mut risks);
+        risks
+    }
+
+    /// Goes down the slope of risk: of [`STEPS`] steps, each a part of the one before, the best counts.
     fn descend(&mut self, mut at: Vec<f32>, mut risk: f64) -> (Vec<f32>, f64) {
-        let mut step = 0.5 * (at.len() as f32).sqrt();
+        let mut longest = (at.len() as f32).sqrt();
         for _ in 0..DESCENTS {
             let Some(slope) = self.slope(&at) else { break };
-            let further: Vec<f32> =
-                at.iter().zip(&slope).map(|(a, s)| (a - step * s).clamp(-1.0, 1.0)).collect();
-            let found = self.risk(&further);
-            if found < risk {
-                (at, risk) = (further, found);
-            } else {
-                step *= 0.5;
+            let steps = (0..STEPS as i32).map(|step| longest * SHORTER.powi(step));
+            let further: Vec<Vec<f32>> = steps
+                .map(|step| {
+                    at.iter().zip(&slope).map(|(a, s)| (a - step * s).clamp(-1.0, 1.0)).collect()
+                })
+                .collect();
+            let risks = self.risks(&further);
+            let best = (0..STEPS).fold(0, |b, i| if risks[i] < risks[b] { i } else { b });
+            if risks[best] >= risk {
+                break;
             }
+            (at, risk) = (further[best].clone(), risks[best]);
+            // The next ones begin a little above the length that was best.
+            longest *= SHORTER.powi(best as i32 - 2);
         }
         (at, risk)
     }
@@ -164,34 +180,55 @@ impl<'a> Search<'a> {
         self.cross(&best, proposal, limit).0
     }
 
-    /// The last admissible point on the way from an admissible one to another, and the first beyond.
+    /// The last admissible point on the way from an admissible one to another, and the next beyond: the way is cut into
+    /// parts, and the last part that begins at an admissible point into parts again.
     fn cross(&mut self, from: &[f32], to: &[f32], limit: f64) -> (Vec<f32>, Vec<f32>) {
         let (mut low, mut high) = (0.0_f32, 1.0_f32);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if self.risk(&mix(from, to, middle)) <= limit {
-                low = middle;
-            } else {
-                high = middle;
+        for _ in 0..CUTS {
+            let part = (high - low) / (STEPS + 1) as f32;
+            let share = |place: usize| low + part * (place + 1) as f32;
+            let points: Vec<Vec<f32>> = (0..STEPS).map(|i| mix(from, to, share(i))).collect();
+            let risks = self.risks(&points);
+            match (0..STEPS).rev().find(|place| risks[*place] <= limit) {
+                None => high = share(0),
+                Some(last) if last + 1 == STEPS => low = share(last),
+                Some(last) => (low, high) = (share(last), share(last + 1)),
             }
         }
         (mix(from, to, low), mix(from, to, high))
     }
 
-    /// The direction in which risk grows most, by the critic whose risk counts; `None` where it is flat.
+    /// The direction in which risk grows most, by those critics whose risk counts; `None` where it is flat.
     fn slope(&mut self, point: &[f32]) -> Option<Vec<f32>> {
-        let numbers = self.ensemble.numbers();
+        let (numbers, ensemble) = (self.ensemble.numbers(), self.ensemble);
         self.input.truncate(numbers);
         self.input.extend_from_slice(point);
-        let critics = 0..self.ensemble.critics().len();
-        let logits: Vec<f32> = critics.map(|critic| self.forward(critic)).collect();
-        let loudest = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]))?;
-        self.forward(loudest);
-        let mut slope = self.backward(loudest)[numbers..].to_vec();
-        let length = dot(&slope, &slope).sqrt();
-        if !(length > 1e-12 && probability(logits[loudest]).is_finite()) {
+        let mut slope = vec![0.0; point.len()];
+        let mut first = 0;
+        for group in ensemble.groups() {
+            let places = first..first + group.len();
+            first = places.end;
+            let logits: Vec<f32> = places.clone().map(|critic| self.forward(critic)).collect();
+            let loudest = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]))?;
+            if loudest + 1 < group.len() {
+                self.forward(places.start + loudest);
+            }
+            // How much the risk grows with its log-odds; where it hardly does, it has a direction still.
+            let risk = probability(logits[loudest] + ensemble.shift()) as f32;
+            let weight = (risk * (1.0 - risk)).max(1e-12);
+            let by_input = self.backward(places.start + loudest);
+            slope
+                .iter_mut()
+                .zip(&by_input[numbers..])
+                .for_each(|(sum, part)| *sum += weight * part);
+        }
+        // Divided by the largest part first: squares of small ones would be 0.
+        let largest = slope.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
+        if !(largest > 1e-30 && largest.is_finite()) {
             return None;
         }
+        slope.iter_mut().for_each(|part| *part /= largest);
+        let length = dot(&slope, &slope).sqrt();
         slope.iter_mut().for_each(|part| *part /= length);
         Some(slope)
     }

@@ -108,3 +108,41 @@ fn where_nothing_is_known_no_risk_is_told_and_no_other_point_is_better() {
     assert!(found.risks.iter().all(|risk| risk.is_nan()), "{:?}", found.risks);
     assert_eq!(found.nearest, proposal, "all points are as bad: nothing is gained by another one");
 }
+
+#[test]
+fn of_groups_the_slope_is_that_of_their_mean() {
+    let shape = Shape { fixed: 3, item: 0, encoder: Vec::new(), head: vec![8], actions: 1 };
+    let critics = (1..=4).map(|seed| {
+        Critic::new(shape.clone(), &mut Generator::from_state(seed)).unwrap().sharpened(-5.0, 8.0)
+    });
+    let ensemble = Ensemble::new(critics.collect(), Scale::none(1), 2, -0.5).unwrap();
+    let ensemble = ensemble.in_groups(2).unwrap();
+    let mut search = Search::new(&ensemble, &[0.3]);
+    for at in [[0.2_f32, -0.4], [-0.7, 0.1], [0.5, 0.6]] {
+        let slope = search.slope(&at).unwrap();
+        let numeric = [0, 1].map(|place| {
+            let step = |by: f32| {
+                let mut at = at;
+                at[place] += by;
+                at
+            };
+            // Points are not rounded as observations are, so a small step will do.
+            (search.risk(&step(1e-3)) - search.risk(&step(-1e-3))) as f32
+        });
+        let along = dot(&slope, &numeric) / dot(&numeric, &numeric).sqrt();
+        assert!(along > 0.999, "{slope:?} and {numeric:?}");
+    }
+}
+
+#[test]
+fn the_nearest_point_of_two_groups_is_admissible_by_their_mean() {
+    let (planes, proposal) = problem(4, 2, 21);
+    let [one, other] = [0, 1].map(|place| beyond_planes(&planes[place..=place], 400.0));
+    let critics = [one, other].map(|ensemble| ensemble.critics()[0].clone()).to_vec();
+    let ensemble = Ensemble::new(critics, Scale::none(1), 4, 0.0).unwrap().in_groups(2).unwrap();
+    // Beyond one of the planes the mean risk is a half.
+    let found = ensemble.project(&[0.0], &proposal, 0.001);
+    assert!(found.risks[0] > 0.9 && found.risks[2] <= found.risks[1] + 0.001, "{:?}", found.risks);
+    let best = distance(&best_possible(&planes, &proposal), &proposal);
+    assert!(distance(&found.nearest, &proposal) <= 1.1 * best + 0.01);
+}
