@@ -25,14 +25,19 @@ def has_critic(task):
 TASKS = [task for task in cpss.task_ids() if has_critic(task)]
 assert len(TASKS) >= 8 and set(cpss.shipped_tasks()) <= set(TASKS)
 
+#: Whose shipped critics say of themselves that they are not known to be conservative.
+NOTHING_PROMISED = {"racetrack-v0", "roundabout-v0"}
+
 
 def drive_both(task, config, steps):
     """The same random proposals in both worlds; returns how often the shield stepped in."""
     ours = cpss.ShieldWrapper(gym.make(f"cpss/{task}", config=config))
     theirs = cpss.ShieldWrapper(gym.make(task, config=config or None, disable_env_checker=True))
     refused = 0
-    # Not 1: there the shield brings the ego of intersection-v2 almost to a stand, and steering divides by its speed.
-    for seed in (2, 3):
+    # Two episodes at least; more where traffic is so thin that random proposals are seldom refused (the roundabout).
+    for seed in range(1, 20):
+        if seed > 2 and refused > 0:
+            break
         (_, mine), (_, upstream) = ours.reset(seed=seed), theirs.reset(seed=seed)
         assert mine["cost"] == pytest.approx(upstream["cost"], abs=1e-6)
         ours.action_space.seed(seed)
@@ -47,7 +52,8 @@ def drive_both(task, config, steps):
                 one, other = info["shield"][key], their_info["shield"][key]
                 assert one == other if isinstance(one, str) else one == pytest.approx(other, abs=1e-5, nan_ok=True), key
             refused += info["shield"]["verdict"] != "admit"
-            if mine[2] or mine[3]:
+            # Steering divides by the ego's speed: near a stand, rounding grows beyond any tolerance.
+            if mine[2] or mine[3] or abs(info["speed"]) < 0.5:
                 break
     return refused
 
@@ -339,7 +345,7 @@ def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
         assert shield["surprise"] == account["surprise"]
         assert certificate["evidence"] == episode["evidence"] == shield["evidence"]
         # Nothing is promised where nobody acts, nor where the critic is not known to be conservative.
-        if arm == "dqn" or task == "racetrack-v0":
+        if arm == "dqn" or task in NOTHING_PROMISED:
             assert math.isnan(shield["promise"]) and certificate["promise"] is None
         else:
             promise = episode["start"] + episode["arriving"] + certificate["budget"]
