@@ -25,8 +25,8 @@ const SOURCES: [&str; 9] = [
     "src/tasks.rs",
 ];
 
-/// Where the tasks' folders are.
-const TASKS: &str = "../../tasks";
+/// Where the tasks' folders are: a link to the repository's, which is followed when the crate is published.
+const TASKS: &str = "tasks";
 
 fn main() {
     let mut files = Vec::new();

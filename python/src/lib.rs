@@ -15,6 +15,7 @@
 use pyo3::prelude::*;
 
 mod batch;
+mod command;
 mod critic;
 mod driving;
 mod episode;
@@ -46,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<risk::RiskTerms>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<sweep::FolderLock>()?;
+    module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(task::task_ids, module)?)?;
     module.add_function(wrap_pyfunction!(task::policy_config, module)?)?;
     module.add_function(wrap_pyfunction!(task::shipped_tasks, module)?)?;

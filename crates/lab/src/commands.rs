@@ -3,22 +3,28 @@
 //! One command per capability, each a short file of its own. Results go to standard output,
 //! progress and logs to standard error; the exit status is zero only for success.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::terminal::note;
 
 mod audit;
 mod bench;
+mod completions;
 mod evaluate;
+mod evidence;
+mod export;
+mod manual;
 mod policies;
 mod prepare;
 mod replay;
 mod reproduce;
 mod risk;
 mod rollout;
+mod schema;
 mod tasks;
 mod train;
 
@@ -57,8 +63,18 @@ enum Command {
     Audit(audit::Options),
     /// Write a page that replays a trace, and open it in the browser
     Replay(replay::Options),
+    /// Write traces as MCAP, for Foxglove and Rerun
+    Export(export::Options),
+    /// Put what a safety case asks of an experiment on one page
+    Evidence(evidence::Options),
     /// Measure throughput on this machine
     Bench(bench::Options),
+    /// Print the JSON schema of a file that people write: a plan, a regime, a shield
+    Schema(schema::Options),
+    /// Print completions for a shell
+    Completions(completions::Options),
+    /// Write the manual pages
+    Manual(manual::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -73,11 +89,17 @@ enum RiskCommand {
 
 /// Reads the command line, does what it says, and tells the person at the terminal what went wrong, if anything did.
 pub fn run() -> ExitCode {
-    match run_command(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+    ExitCode::from(run_from(std::env::args_os()))
+}
+
+/// The same with a command line from elsewhere, the program's name first, and the exit status as a number: Python's
+/// `cpss` is this one. A command line that is not understood, and `--help`, end the process.
+pub fn run_from(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    match run_command(Cli::parse_from(arguments).command) {
+        Ok(()) => 0,
         Err(error) => {
             note!("error: {error:#}");
-            ExitCode::FAILURE
+            1
         }
     }
 }
@@ -90,6 +112,10 @@ fn run_command(command: Command) -> Result<()> {
             | Command::Rollout(_)
             | Command::Audit(_)
             | Command::Replay(_)
+            | Command::Export(_)
+            | Command::Schema(_)
+            | Command::Completions(_)
+            | Command::Manual(_)
     ) {
         start_threads()?;
     }
@@ -109,6 +135,11 @@ fn run_command(command: Command) -> Result<()> {
         Command::Audit(options) => audit::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Export(options) => export::run(&options),
+        Command::Evidence(options) => evidence::run(&options),
+        Command::Schema(options) => schema::run(&options),
+        Command::Completions(options) => completions::run(&options, Cli::command()),
+        Command::Manual(options) => manual::run(&options, Cli::command()),
     }
 }
 

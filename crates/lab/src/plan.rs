@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ pub(crate) const FIRST_REPORTING_SEED: u64 = 16_000_000;
 const SEEDS_PER_BLOCK: u64 = 10_000;
 
 /// An experiment, as a person writes it in TOML; what is left out is the paper's.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plan {
     /// Task ids.

@@ -22,7 +22,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use anyhow::{Context, Result};
 use cpss_highway::{Task, TaskId};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Training seeds of the shipped policies: `builtin:0` to `builtin:4`, for each task.
@@ -32,7 +33,7 @@ pub const SHIPPED_SEEDS: usize = 5;
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
 
 /// What `task.toml` says.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
     /// About how long an episode lasts \[s\].
@@ -51,7 +52,7 @@ pub struct TaskSpec {
 }
 
 /// What a task's shield differs by.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldNumbers {
     /// Horizon `T` \[decisions\]: at least as many as an episode takes.
@@ -61,7 +62,7 @@ pub struct ShieldNumbers {
 }
 
 /// What differs in another version of a task.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Version {
     /// About how long an episode lasts \[s\], if not as long.
@@ -69,7 +70,7 @@ pub struct Version {
 }
 
 /// What drift adds to a task's traffic, besides drivers who drive otherwise.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriftSpec {
     /// A number of the config that is multiplied by the regime's density.
@@ -84,7 +85,7 @@ pub struct DriftSpec {
 }
 
 /// A number of the config that says how dense traffic is.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Density {
     /// Its key.
@@ -94,7 +95,7 @@ pub struct Density {
 }
 
 /// A number of the config that counts cars.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct More {
     /// What a regime calls these cars, under `full.extra_cars`.
@@ -108,7 +109,7 @@ pub struct More {
 }
 
 /// Cars that are put on the road.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
     /// What a regime calls these cars, under `full.extra_cars`.
@@ -128,7 +129,7 @@ pub struct Arrivals {
 }
 
 /// How cars appear while an episode runs.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spawning {
     /// The chance after each decision, upstream.

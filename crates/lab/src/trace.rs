@@ -24,6 +24,7 @@
 pub mod audit;
 pub mod chain;
 mod format;
+pub(crate) mod mcap;
 mod road;
 mod shield;
 mod writer;

@@ -13,6 +13,7 @@ use crate::topology::{Activation, MAX_UNITS};
 
 /// A training run's settings as a person writes them; not yet checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DqnSpec {
     /// Environment steps in the whole run, at least 1.

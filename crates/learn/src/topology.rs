@@ -18,6 +18,7 @@ use crate::kernel::padded;
 /// What a layer does to its sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Activation {
     /// `max(x, 0)`.
     #[default]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::files::lock::{Claim, Lock};
 use crate::measure::unit::Unit;
@@ -47,6 +47,9 @@ pub(super) struct Options {
     /// Put the summary into this document, between its markers
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Print one JSON document: the tables, and where everything is
+    #[arg(long)]
+    json: bool,
 }
 
 impl Options {
@@ -96,6 +99,9 @@ pub(super) struct RunOptions {
     /// Folder for records; an interrupted run goes on from it
     #[arg(long, default_value = "out")]
     out: PathBuf,
+    /// Print one JSON document: how many units there are, and where
+    #[arg(long)]
+    json: bool,
 }
 
 /// Options of `cpss merge`.
@@ -110,6 +116,9 @@ pub(super) struct MergeOptions {
     /// Folders of the shares
     #[arg(required = true)]
     shares: Vec<PathBuf>,
+    /// Print one JSON document: the tables, and where everything is
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs `cpss run`.
@@ -120,6 +129,10 @@ pub(super) fn run_share(options: &RunOptions) -> Result<()> {
     // Shares write other records each, and the jobs of an array may have one folder.
     let _lock = Lock::take(&options.out, Claim::Shared, "cpss run")?;
     let records = run_units(&share, &options.out)?;
+    if options.json {
+        let (units, out) = (records.len(), &options.out);
+        return say!("{}", json!({ "schema": 1, "units": units, "records": out.join("records") }));
+    }
     say!("{} units in {}", records.len(), options.out.display())
 }
 
@@ -161,8 +174,7 @@ pub(super) fn merge(options: &MergeOptions) -> Result<()> {
         keep_record(record, &options.out)?;
     }
     let command = command_of(Size::Default, Some(&options.plan));
-    print_summary(&write_results(&records, &plan, &options.out, &command)?)?;
-    print_places(&options.out)
+    print(&write_results(&records, &plan, &options.out, &command)?, &options.out, options.json)
 }
 
 /// Runs `cpss reproduce`.
@@ -182,15 +194,22 @@ pub(super) fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.write {
         document::splice(path, &command, &summary)?;
     }
-    print_summary(&summary)?;
-    print_places(&options.out)
+    print(&summary, &options.out, options.json)
 }
 
-fn print_summary(tables: &[Table]) -> Result<()> {
-    tables.iter().try_for_each(|table| say!("{}", table.markdown()))
-}
-
-fn print_places(out: &Path) -> Result<()> {
+/// Prints the summary and where everything is, for a person or for a program.
+fn print(summary: &[Table], out: &Path, as_json: bool) -> Result<()> {
+    if as_json {
+        let document = json!({
+            "schema": 1,
+            "out": out,
+            "records": out.join("records"),
+            "report": out.join(page::FILE),
+            "tables": summary.iter().map(Table::json).collect::<Vec<_>>(),
+        });
+        return say!("{}", serde_json::to_string_pretty(&document)?);
+    }
+    summary.iter().try_for_each(|table| say!("{}", table.markdown()))?;
     say!("records, tables, figures and traces: {}", out.display())?;
     say!("report: {}", out.join(page::FILE).display())
 }

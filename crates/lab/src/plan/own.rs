@@ -11,13 +11,14 @@
 //!
 //! Policy K of the plan is then the K-th file. What they see is [`view`](crate::play::view)'s matter.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::measure::unit::OwnPolicy;
 
 /// Policies of one task that are not ours.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnPolicies {
     /// Their files, `.safetensors` or `.onnx`.

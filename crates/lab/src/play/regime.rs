@@ -19,7 +19,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use cpss_highway::random::Generator;
 use cpss_highway::{Task, TaskId, World};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::tasks::{self, Density, DriftSpec, More};
@@ -31,7 +32,7 @@ pub use drift::Drift;
 pub use timeline::Timeline;
 
 /// A regime as a person writes it.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RegimeSpec {
     /// Its name in tables.
@@ -49,7 +50,7 @@ pub struct RegimeSpec {
 }
 
 /// What traffic is like at full intensity; in between, each number is interpolated.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Intensity {
     /// Time gap that drivers keep \[s\].
@@ -100,15 +101,30 @@ impl Default for Intensity {
     }
 }
 
+/// A built-in regime: its name and its file.
+macro_rules! regime {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/experiments/regimes/",
+                $name,
+                ".toml"
+            )),
+        )
+    };
+}
+
 /// The built-in regimes' files, in order of intensity; then those of version 0.1, which were milder.
 pub(crate) const BUILTIN: [(&str, &str); 7] = [
-    ("stationary", include_str!("../../../../experiments/regimes/stationary.toml")),
-    ("mild", include_str!("../../../../experiments/regimes/mild.toml")),
-    ("average", include_str!("../../../../experiments/regimes/average.toml")),
-    ("high", include_str!("../../../../experiments/regimes/high.toml")),
-    ("mild-0.1", include_str!("../../../../experiments/regimes/mild-0.1.toml")),
-    ("average-0.1", include_str!("../../../../experiments/regimes/average-0.1.toml")),
-    ("high-0.1", include_str!("../../../../experiments/regimes/high-0.1.toml")),
+    regime!("stationary"),
+    regime!("mild"),
+    regime!("average"),
+    regime!("high"),
+    regime!("mild-0.1"),
+    regime!("average-0.1"),
+    regime!("high-0.1"),
 ];
 
 /// The regimes of the comparison.

@@ -25,10 +25,10 @@ use crate::report::selected::{Selected, Why};
 use crate::report::table::Table;
 
 mod headline;
-mod html;
+pub(crate) mod html;
 mod methods;
 mod replay;
-mod shell;
+pub(crate) mod shell;
 pub(crate) mod single;
 mod tasks;
 

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Value, json};
+
 use crate::measure::estimate::{Cell, Estimate, METRICS, Metric, Results};
 
 /// A table.
@@ -74,7 +76,33 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// For programs: nothing is `null`, an estimate has its interval and deviation, and nothing is rounded.
+    fn json(&self) -> Value {
+        match self {
+            Entry::Empty => Value::Null,
+            Entry::Words(words) => json!(words),
+            Entry::Number(value, _) => json!(value),
+            Entry::Estimate(found, _) | Entry::Percent(found) => {
+                json!({ "value": found.value, "interval": found.interval, "deviation": found.deviation })
+            }
+        }
+    }
+}
+
 impl Table {
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| row.iter().map(Entry::json).collect::<Vec<_>>());
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "columns": self.columns,
+            "rows": rows.collect::<Vec<_>>(),
+            "note": self.note,
+        })
+    }
+
     /// As Markdown, with its title and its note.
     pub(crate) fn markdown(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };

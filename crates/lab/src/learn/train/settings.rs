@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
 use cpss_learn::{Dqn, DqnSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tasks;
@@ -18,7 +19,7 @@ use crate::tasks;
 const MAX_WORLDS: usize = 1024;
 
 /// A training run's settings as a person writes them; not yet checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TrainSpec {
     /// Worlds that feed the learner, from 1 to 1024. More are faster; the run is another one.

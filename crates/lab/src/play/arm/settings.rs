@@ -215,7 +215,7 @@ impl ShieldSettings {
     ///
     /// For a task that has none.
     pub fn shipped(id: TaskId) -> Result<ShieldSettings> {
-        let shared = include_str!("../../../../../experiments/shield.toml");
+        let shared = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/shield.toml"));
         let ShieldNumbers { horizon, last_resort } =
             tasks::of(id).spec.shield.with_context(|| {
                 format!("no shield is shipped for {0}: tasks/{0}/task.toml has none", id.name())
@@ -235,6 +235,15 @@ impl ShieldSettings {
         ShieldSettings::parse(&text).with_context(|| format!("the shield {}", path.display()))
     }
 
+    /// What a file may say, and what each takes.
+    pub(crate) fn of_a_file() -> impl Iterator<Item = (&'static str, Kind)> {
+        let own = SETTINGS.into_iter().filter(|(name, _)| !OF_THE_ARM.contains(name));
+        own.chain([("recalibration", Kind::Number)])
+    }
+
+    /// What a file has to say.
+    pub(crate) const REQUIRED: [&str; 2] = ["budget", "horizon"];
+
     fn parse(text: &str) -> Result<ShieldSettings> {
         let table: toml::Table = toml::from_str(text)?;
         let mut shield = Written::default();
@@ -243,18 +252,15 @@ impl ShieldSettings {
         shield.spec.price = 1.0;
         let mut recalibration = DEFAULT_RECALIBRATION;
         for (name, value) in &table {
-            let of_the_arm = OF_THE_ARM.contains(&name.as_str());
-            let kind = match name.as_str() {
-                "recalibration" => Kind::Number,
-                _ => Written::kind(name).filter(|_| !of_the_arm).ok_or_else(|| unknown(name))?,
-            };
+            let found = ShieldSettings::of_a_file().find(|(known, _)| known == name);
+            let (_, kind) = found.ok_or_else(|| unknown(name))?;
             let wrong = || anyhow!("`{name}` is {value}, but has to be {kind}");
             match (name.as_str(), of_toml(kind, value).ok_or_else(wrong)?) {
                 ("recalibration", Value::Number(number)) => recalibration = number,
                 (name, value) => shield.set(name, value).map_err(|()| wrong())?,
             }
         }
-        for name in ["budget", "horizon"] {
+        for name in ShieldSettings::REQUIRED {
             if !table.contains_key(name) {
                 bail!("missing field `{name}`");
             }
@@ -270,9 +276,7 @@ impl ShieldSettings {
 pub(super) const DEFAULT_RECALIBRATION: f64 = 2.0;
 
 fn unknown(name: &str) -> anyhow::Error {
-    let known =
-        SETTINGS.iter().map(|(known, _)| *known).filter(|known| !OF_THE_ARM.contains(known));
-    let known: Vec<&str> = known.chain(["recalibration"]).collect();
+    let known: Vec<&str> = ShieldSettings::of_a_file().map(|(known, _)| known).collect();
     anyhow!("unknown field `{name}`; there are {}", known.join(", "))
 }
 

@@ -15,20 +15,23 @@ use serde::Serialize;
 
 use super::html::escaped;
 
-const TEMPLATE: &str = include_str!("../../../../../viewer/page.html");
+/// A file of the viewer. Like `tasks` and `experiments` it is linked into this crate's folder, so that it is published with it.
+macro_rules! viewer {
+    ($name:expr) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/viewer/", $name))
+    };
+}
 
-const STYLES: [&str; 3] = [
-    include_str!("../../../../../viewer/page.css"),
-    include_str!("../../../../../viewer/player.css"),
-    include_str!("../../../../../viewer/print.css"),
-];
+const TEMPLATE: &str = viewer!("page.html");
+
+const STYLES: [&str; 3] = [viewer!("page.css"), viewer!("player.css"), viewer!("print.css")];
 
 /// The player's markup, for the body of a page.
-pub(crate) const PLAYER: &str = include_str!("../../../../../viewer/player.html");
+pub(crate) const PLAYER: &str = viewer!("player.html");
 
 macro_rules! modules {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../../../viewer/", $name)))),*]
+        [$(($name, viewer!($name))),*]
     };
 }
 
@@ -71,6 +74,19 @@ pub(crate) fn page(title: &str, body: &str, data: &impl Serialize) -> Result<Str
         rest = after;
     }
     Ok(page + rest)
+}
+
+/// A page of words and tables alone, without a player or any script.
+pub(crate) fn plain(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n",
+        escaped(title),
+        STYLES.concat()
+    )
 }
 
 /// All modules as one script.

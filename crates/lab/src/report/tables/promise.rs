@@ -36,7 +36,8 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    fn words(self) -> &'static str {
+    /// In a table.
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Kept::Yes => "yes",
             Kept::WithinInterval => "within its interval",
