@@ -60,7 +60,7 @@ def test_the_wheel_brings_the_command(fresh, tmp_path):
     code, said, problem = run(fresh / "cpss", "evaluate", "--env", "merge-v0", "--episodes", "2", "--trace", "traces", cwd=tmp_path)
     assert code == 0, problem
     traces = sorted((tmp_path / "traces").glob("*.jsonl"))
-    assert len(traces) == 2 and "incidents" in said
+    assert len(traces) == 2 and "collisions" in said
     code, said, problem = run(fresh / "cpss", "audit", *traces)
     assert code == 0 and said.count("sound:") == 2, problem
     # The exit status and the words for a mistake are the command's.
@@ -160,7 +160,7 @@ def test_cart_pole_is_shielded_from_the_wheel(fresh, tmp_path):
     script.write_text(
         "import gymnasium as gym, cpss\n"
         "risk = cpss.learn_risk(lambda: gym.make('CartPole-v1', max_episode_steps=50), incident=lambda o, r, te, tr, i: te, steps=4000, seed=1)\n"
-        "env = cpss.ShieldWrapper(gym.make('CartPole-v1', max_episode_steps=50), risk=risk, budget=0.05, uncalibrated='allow')\n"
+        "env = cpss.ShieldWrapper(gym.make('CartPole-v1', max_episode_steps=50), risk=risk, budget=0.05)\n"
         "env.reset(seed=1)\n"
         "print(env.step(0)[4]['shield']['verdict'], env.certificate()['steps'])\n"
     )
