@@ -99,7 +99,6 @@ fn an_experiment_leaves_evidence_and_json() {
     assert!(success, "{err}");
     let found: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(found["promises"]["made"], 1);
-    assert_eq!(found["identity"]["records_are_of_this_program"], true);
     assert_eq!(found["traces"]["unsound"], serde_json::json!([]));
     let cell = &found["cells"][0];
     let part = |name: &str| cell[name].as_f64().unwrap();
@@ -116,6 +115,13 @@ fn an_experiment_leaves_evidence_and_json() {
     fs::write(&trace, text.replacen("\"t\":3", "\"t\":4", 1)).unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);
     assert!(!success && err.contains("1 traces do not audit"), "{err}");
+    // What another program made is not vouched for.
+    let record = fs::read_dir(out.join("records")).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replacen("sources ", "sources 0", 1)).unwrap();
+    let (success, _, err) = cpss(&["evidence", dir]);
+    assert!(!success && err.contains("1 of 2 records were made by another program"), "{err}");
+    fs::write(&record, text).unwrap();
     fs::write(out.join("records/odd.json"), "{}").unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);
     assert!(!success && err.contains("odd.json is no record"), "{err}");

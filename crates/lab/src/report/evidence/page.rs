@@ -13,13 +13,12 @@ pub(super) fn page(evidence: &Evidence) -> String {
     let Document { identity, traces, made_on, machine, not_shown, .. } = &evidence.document;
     let mut body = format!(
         "<main>\n<h1>Evidence</h1>\n<p class=\"lead\">{}.</p>\n\
-         <p>Made on {} with {} (sources {}), {}. The records were {} by this very program with what it ships.</p>\n",
+         <p>Made on {} with {} (sources {}), {}, which also made the records.</p>\n",
         escaped(&evidence.headline()),
         escaped(made_on),
         escaped(&identity.program),
         escaped(identity.sources),
         escaped(machine),
-        if identity.records_are_of_this_program { "made" } else { "<strong>not all made</strong>" }
     );
     let tables =
         [promises(&evidence.document.cells), actions(&evidence.document.cells), hashes(evidence)];
@@ -159,7 +158,7 @@ fn hashes(evidence: &Evidence) -> Table {
             Entry::words("shield settings"),
             Entry::words(&task.shield_sha256),
         ]);
-        for (seed, policy) in task.policies_sha256.iter().enumerate() {
+        for (seed, policy) in &task.policies_sha256 {
             rows.push(vec![
                 Entry::words(&task.task),
                 Entry::Words(format!("policy {seed}")),
