@@ -15,9 +15,8 @@ mod state;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cpss::play::ending::{has_failed, realised_cost};
+use cpss_highway::Autoreset;
 use cpss_highway::batch::{Actions, Buffers};
-use cpss_highway::{Autoreset, Moment};
 use cpss_shield::{Charge, Rules};
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArrayDyn,
@@ -324,24 +323,10 @@ impl Batch {
             batch
                 .step_before(actions, out, |place, world, moment| {
                     let mut row = lock(&rows[place]);
-                    match moment {
-                        Moment::Began => row.begin(world, None),
-                        Moment::Stepped(step) => {
-                            row.scene.observe(world);
-                            let closeness = realised_cost(&row.scene, world, &step);
-                            let action = Taken::at(&actions, place, rows.len());
-                            // An episode that is cut off on the road ends without an incident.
-                            let incident = has_failed(world);
-                            let ended = step.is_over().then_some(incident);
-                            if let Err(error) = row.settle(world, action, closeness, ended) {
-                                let why =
-                                    format!("environment {place}: {error}; reset all of them");
-                                unsettled
-                                    .lock()
-                                    .unwrap_or_else(PoisonError::into_inner)
-                                    .get_or_insert(why);
-                            }
-                        }
+                    let action = || Taken::at(&actions, place, rows.len());
+                    if let Err(error) = row.follow(world, moment, action) {
+                        let why = format!("environment {place}: {error}; reset all of them");
+                        unsettled.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
                     }
                 })
                 .map_err(|error| error.to_string())

@@ -325,3 +325,37 @@ def test_a_space_in_a_file_is_the_same_space(space):
     if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
         actions = ActionList(space)
         assert [actions.read(actions.write(place)) for place in range(actions.count)] == list(range(actions.count))
+
+
+@pytest.mark.parametrize(
+    ("incident", "words"),
+    [
+        (lambda *outcome: None, "it gave None: does it return anything"),
+        (lambda observation, reward: reward < 0, "positional argument"),
+        (lambda *outcome: np.array([True, False]), "truth value"),
+    ],
+)
+def test_regression_an_incident_that_cannot_be_asked_is_named(incident, words):
+    with pytest.raises(ValueError, match=f"`incident` has to be a function of .*{words}"):
+        cpss.learn_risk("CartPole-v1", incident=incident, steps=1000)
+
+
+def test_regression_what_never_happens_is_not_called_calibrated():
+    risk = cpss.learn_risk("CartPole-v1", incident=lambda *outcome: False, steps=1000, rounds=1)
+    assert not risk.card.calibrated and not risk.card.promises(0.03)
+    assert "not one incident was seen" in str(risk.card)
+    with pytest.warns(RuntimeWarning, match="NOT CALIBRATED"):
+        cpss.ShieldWrapper(gym.make("CartPole-v1"), risk=risk, budget=0.03)
+    with pytest.raises(ValueError, match="it is a probability"):
+        cpss.ShieldWrapper(gym.make("CartPole-v1"), risk=risk, budget=5)
+
+
+def test_regression_an_assumed_length_of_episodes_is_told():
+    def make():
+        return gym.make("CartPole-v1").unwrapped
+
+    fell = lambda observation, reward, terminated, truncated, info: terminated  # noqa: E731
+    assumed = cpss.learn_risk(make, incident=fell, steps=1000, rounds=1, calibration_episodes=10)
+    assert "give `max_episode_steps`" in str(assumed.card)
+    told = cpss.learn_risk(make, incident=fell, steps=1000, rounds=1, calibration_episodes=10, max_episode_steps=100)
+    assert "max_episode_steps" not in str(told.card)

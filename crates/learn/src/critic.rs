@@ -224,65 +224,8 @@ impl Critic {
             risks.fill(1.0);
             return;
         }
-        let Scratch { input, output, fixed_part } = scratch;
-        let pooled = self.layers.pooled();
-        input.clear();
-        input.resize(2 * pooled, 0.0);
-        if let Some((item_in, fixed_in)) = &self.layers.item_in {
-            let count = items.len() / self.shape.item;
-            assert_eq!(items.len(), count * self.shape.item, "length of the items");
-            if count > 0 {
-                let lanes = padded(count);
-                let first = &mut fixed_part.input;
-                first.clear();
-                first.extend_from_slice(fixed);
-                first.resize(fixed_in.stride(), 0.0);
-                fixed_part.output.resize(fixed_in.outputs, 0.0);
-                Apply {
-                    weights: &self.parameters[fixed_in.weights()],
-                    bias: &self.parameters[fixed_in.bias()],
-                    input: first,
-                    out: &mut fixed_part.output,
-                }
-                .run();
-                let columns = &mut fixed_part.columns;
-                columns.clear();
-                columns.resize(self.shape.item * lanes, 0.0);
-                for (lane, item) in items.chunks_exact(self.shape.item).enumerate() {
-                    for (row, &number) in item.iter().enumerate() {
-                        columns[row * lanes + lane] = number;
-                    }
-                }
-                output.clear();
-                output.resize(item_in.outputs * lanes, 0.0);
-                self.product(item_in, columns, Start::Bias(&fixed_part.output), output, lanes);
-                item_in.activation.apply(output);
-                for layer in &self.layers.encoder {
-                    std::mem::swap(columns, output);
-                    output.resize(layer.outputs * lanes, 0.0);
-                    let bias = Start::Bias(&self.parameters[layer.bias()]);
-                    let width = layer.inputs * lanes;
-                    self.product(
-                        layer,
-                        &columns[..width],
-                        bias,
-                        &mut output[..layer.outputs * lanes],
-                        lanes,
-                    );
-                    layer.activation.apply(&mut output[..layer.outputs * lanes]);
-                }
-                let (maxima, sums) = input.split_at_mut(pooled);
-                for ((max, sum), row) in maxima.iter_mut().zip(sums).zip(output.chunks_exact(lanes))
-                {
-                    let (mut largest, mut total) = (0.0_f32, 0.0_f32);
-                    for &value in &row[..count] {
-                        largest = if value > largest { value } else { largest };
-                        total += value;
-                    }
-                    (*max, *sum) = (largest, total * SUM_SCALE);
-                }
-            }
-        }
+        self.encode(fixed, items, scratch);
+        let Scratch { input, output, .. } = scratch;
         input.extend_from_slice(fixed);
         for layer in &self.layers.head {
             input.resize(layer.stride(), 0.0);
@@ -296,6 +239,69 @@ impl Critic {
         }
         for (risk, logit) in risks.iter_mut().zip(input.iter()) {
             *risk = self.risk(*logit);
+        }
+    }
+
+    /// Writes what is known of the items together, their largest and their sum, to where the head reads it; no items
+    /// are zeros.
+    fn encode(&self, fixed: &[f32], items: &[f32], scratch: &mut Scratch) {
+        let Scratch { input, output, fixed_part } = scratch;
+        let pooled = self.layers.pooled();
+        input.clear();
+        input.resize(2 * pooled, 0.0);
+        let Some((item_in, fixed_in)) = &self.layers.item_in else { return };
+        let count = items.len() / self.shape.item;
+        assert_eq!(items.len(), count * self.shape.item, "length of the items");
+        if count == 0 {
+            return;
+        }
+        let lanes = padded(count);
+        let first = &mut fixed_part.input;
+        first.clear();
+        first.extend_from_slice(fixed);
+        first.resize(fixed_in.stride(), 0.0);
+        fixed_part.output.resize(fixed_in.outputs, 0.0);
+        Apply {
+            weights: &self.parameters[fixed_in.weights()],
+            bias: &self.parameters[fixed_in.bias()],
+            input: first,
+            out: &mut fixed_part.output,
+        }
+        .run();
+        let columns = &mut fixed_part.columns;
+        columns.clear();
+        columns.resize(self.shape.item * lanes, 0.0);
+        for (lane, item) in items.chunks_exact(self.shape.item).enumerate() {
+            for (row, &number) in item.iter().enumerate() {
+                columns[row * lanes + lane] = number;
+            }
+        }
+        output.clear();
+        output.resize(item_in.outputs * lanes, 0.0);
+        self.product(item_in, columns, Start::Bias(&fixed_part.output), output, lanes);
+        item_in.activation.apply(output);
+        for layer in &self.layers.encoder {
+            std::mem::swap(columns, output);
+            output.resize(layer.outputs * lanes, 0.0);
+            let bias = Start::Bias(&self.parameters[layer.bias()]);
+            let width = layer.inputs * lanes;
+            self.product(
+                layer,
+                &columns[..width],
+                bias,
+                &mut output[..layer.outputs * lanes],
+                lanes,
+            );
+            layer.activation.apply(&mut output[..layer.outputs * lanes]);
+        }
+        let (maxima, sums) = input.split_at_mut(pooled);
+        for ((max, sum), row) in maxima.iter_mut().zip(sums).zip(output.chunks_exact(lanes)) {
+            let (mut largest, mut total) = (0.0_f32, 0.0_f32);
+            for &value in &row[..count] {
+                largest = if value > largest { value } else { largest };
+                total += value;
+            }
+            (*max, *sum) = (largest, total * SUM_SCALE);
         }
     }
 

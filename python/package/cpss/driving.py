@@ -35,7 +35,10 @@ UNSEEN = (
 
 
 #: What to do with an environment that nobody here knows.
-OWN = "give a function of your own, ShieldWrapper(env, budget, horizon, cost=...), where cost(env, observation) gives one cost per action"
+OWN = (
+    "learn what every action risks, ShieldWrapper(env, budget=..., risk=cpss.learn_risk(...)), or cpss.Risk.load(...) of a file; "
+    "or give a function of your own, ShieldWrapper(env, budget, horizon, cost=...), where cost(env, observation) gives one cost per action"
+)
 
 
 class Driver:

@@ -44,7 +44,7 @@ class Evaluation:
     def __str__(self) -> str:
         promised = "" if self.promise is None else f", promised {self.promise:.3f}"
         lines = [
-            f"{name}: incidents {account.incidents:.3f}, return {account.return_mean:.1f}"
+            f"{name}: incidents {account.incidents:.3f}, return {account.return_mean:.4g}"
             for name, account in (("alone", self.alone), (f"with the shield, budget {self.budget:g}", self.shielded))
         ]
         return f"{lines[0]}\n{lines[1]}{promised}, interventions {100 * self.shielded.interventions:.1f} %   ({self.shielded.episodes} episodes each)"
@@ -74,7 +74,7 @@ def evaluate(
     """
     incident = incident or risk.incident
     if incident is None:
-        raise ValueError("`incident` is missing: a file does not hold the function, so say what must not happen")
+        raise ValueError("`incident` is missing: this risk does not know what must not happen, since it came from a log or a file: evaluate(..., incident=...)")
     first, episodes, budget = FRESH + whole("seed", seed, 0), whole("episodes", episodes, 1), float(budget)
     stage = Stage(make_env, incident, policy, max_episode_steps)
     try:

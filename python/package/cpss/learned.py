@@ -71,6 +71,8 @@ def trust(risk: Risk, budget: float, uncalibrated: str) -> None:
     Raises:
         ValueError: if that was asked for.
     """
+    if not 0.0 <= budget < 1.0:
+        raise ValueError(f"`budget` is {budget:g}, but with a learned risk it is a probability: 0.02 is one incident in 50 episodes more than cannot be avoided")
     if uncalibrated not in ("warn", "raise"):
         raise ValueError(f"`uncalibrated` is {uncalibrated!r}, but has to be 'warn' or 'raise'")
     if risk.card.promises(budget):

@@ -78,7 +78,7 @@ def learn_risk(
     calibration_episodes: int | None = None,
     max_episode_steps: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Risk:
     """Learns how likely an incident is after every action, and calibrates it on shielded episodes.
 
@@ -92,7 +92,8 @@ def learn_risk(
         policy: Who will propose actions: a model of Stable-Baselines3 (or anything with its ``predict``), a function of an
             observation, or None for random actions. The risk is learned where this policy goes.
         steps: Transitions to learn from, at most; it stops early once it is calibrated and little comes into view that it did
-            not foresee. Where episodes are long and incidents rare, more of them help.
+            not foresee. Where episodes are long and incidents rare, more of them help. Calibration plays on top of these, several
+            times ``calibration_episodes``: where ``steps`` are few, it takes most of the time.
         seed: Of everything.
         budgets: Budgets of the shields that it is calibrated under: how likely an incident may be beyond what cannot be
             avoided. Nothing is promised below the least of them, nor above the greatest.
@@ -105,7 +106,7 @@ def learn_risk(
         max_episode_steps: Steps of an episode, where the environment has no limit of its own (then 1,000). Where it has one,
             episodes to learn from may be shorter; those that calibrate are whole.
         checkpoint: A file to go on from if the run is cut off; it is written after every round and removed at the end.
-        progress: True to be told on stderr how it goes, or a function of a text.
+        progress: True to be told on stderr how it goes, or a function of a text; left out, where stderr is a terminal.
 
     Returns:
         A :class:`cpss.Risk`. Look at its ``card``: if that says that it is not calibrated, a shield with it promises nothing.
@@ -248,11 +249,15 @@ class Run:
             return None
         begin = time.perf_counter()
         seen, incidents = self.learner.counts()
+        if incidents == 0:
+            return self._nothing_learned() if last else None
         card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.horizon, steps=seen, seed=self.seed, rounds=self.round)
         trial = self._trial()
+        self.tell(f"  calibration, {trial.episodes} episodes at a time")
         found, ago = best_of(trial, self.kept) if last else (will_do(trial, self.kept[-1]), 0)
         if found is None:
-            self.tell(f"  a first look ({time.perf_counter() - begin:.1f} s): it will not do yet")
+            why = "risks are far too high or too low, or too much comes that was not foreseen: another round may be better"
+            self.tell(f"  a first look ({time.perf_counter() - begin:.1f} s): it will not do yet ({why})")
             return None
         model, card = calibrate(trial, found, dataclasses.replace(card, rounds=self.round - ago))
         self.tell(f"  calibration ({time.perf_counter() - begin:.1f} s): {'holds' if card.calibrated else 'does not hold'}")
@@ -264,11 +269,23 @@ class Run:
         fresh = trial.seed + 2 * trial.episodes
         alone = account_of(self.stage.play([Behaviour(trial.seed + trial.episodes + index) for index in range(max(trial.episodes // 2, 50))]))
         card = dataclasses.replace(card, alone=alone, reliability=reliability(trial, model, card.resolution, fresh))
-        if incidents == 0:
-            card = with_notes(card, "not one incident was seen: nothing could be learned; does `incident` ever say true?")
+        card = self._noted(card)
         if not card.calibrated and trial.episodes < fewest_episodes(min(self.budgets)):
             card = with_notes(card, f"{trial.episodes} episodes cannot confirm a budget of {min(self.budgets):g}: it takes at least {fewest_episodes(min(self.budgets))} (`calibration_episodes`)")
         return Risk(model, card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
+
+    def _nothing_learned(self) -> Risk:
+        """The risk of a run in which nothing happened that must not: it is not calibrated, however seldom it would fail."""
+        seen, _ = self.learner.counts()
+        card = Card(environment=self.stage.name, gamma=self.gamma, horizon=self.stage.horizon, steps=seen, seed=self.seed, rounds=self.round)
+        card = with_notes(self._noted(card), "not one incident was seen: nothing could be learned; does `incident` ever say true?")
+        return Risk(self.learner.model(), card, self.stage.observations.space, self.stage.actions.space, self.stage.incident)
+
+    def _noted(self, card: Card) -> Card:
+        """The card with what a user has to know of the environment."""
+        if self.stage.known_horizon is not None:
+            return card
+        return with_notes(card, f"nobody says how many steps an episode has at most, so {self.stage.horizon} are assumed, and the budget is spread over these: give `max_episode_steps`")
 
     def _trial(self) -> Trial:
         length = self.lengths[-1] if self.lengths else self.stage.limit
@@ -306,10 +323,12 @@ def scale_of(rows: np.ndarray, measured: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.where(measured, mean, 0.0).astype(np.float32), np.where(measured, factor, 1.0).astype(np.float32)
 
 
-def teller(progress: bool | Progress) -> Progress:
+def teller(progress: bool | Progress | None) -> Progress:
     """Who is told how it goes."""
     if callable(progress):
         return progress
+    if progress is None:
+        progress = sys.stderr.isatty()
     return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda _text: None)
 
 

@@ -96,7 +96,7 @@ def leaves(space: spaces.Space):
     elif isinstance(space, (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)):
         yield space, spaces.flatdim(space), isinstance(space, spaces.Box)
     else:
-        raise ValueError(f"observations have to be made of Box, Discrete, MultiBinary, MultiDiscrete, Dict and Tuple, but there is {space}")
+        raise ValueError(f"observations have to be made of Box, Discrete, MultiBinary, MultiDiscrete, Dict and Tuple, but there is {space}: leave it out with a wrapper (gymnasium.wrappers.FilterObservation, or FlattenObservation)")
 
 
 class ActionList:

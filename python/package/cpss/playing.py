@@ -123,6 +123,20 @@ class Stage:
         self._own = [first, *(make_env() for _ in range(copies - 1))]
         return self._own
 
+    def has_happened(self, *outcome: Any) -> bool:
+        """Whether what must not happen has happened.
+
+        Raises:
+            ValueError: if the user's function cannot be asked, or does not say.
+        """
+        try:
+            found = self.incident(*outcome)
+            if found is None:
+                raise ValueError("it gave None: does it return anything?")
+            return bool(found)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"`incident` has to be a function of (observation, reward, terminated, truncated, info) that says true or false; {type(error).__name__}: {error}") from error
+
     def close(self) -> None:
         """Closes the environments that were made here."""
         for env in self._own:
@@ -270,7 +284,7 @@ class Episode:
         played.actions.append(self._executed)
         observation, reward, terminated, truncated, info = self.env.step(stage.actions.write(self._executed))
         played.total += float(reward)
-        if bool(stage.incident(observation, float(reward), terminated, truncated, info)):
+        if stage.has_happened(observation, float(reward), terminated, truncated, info):
             played.end = INCIDENT
         elif terminated:
             played.end = OVER

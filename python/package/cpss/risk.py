@@ -106,7 +106,7 @@ class Risk:
         except ImportError:
             raise ImportError("a plot needs matplotlib: pip install matplotlib; risk.card.reliability has the numbers") from None
         if axes is None:
-            _, axes = pyplot.subplots(figsize=(4.5, 4.5))
+            _, axes = pyplot.subplots(figsize=(4.5, 4.5), layout="constrained")
         bins = [bin for bin in self.card.reliability if bin.count > 0]
         low = 1e-4
         axes.plot([low, 1.0], [low, 1.0], color="0.6", linewidth=1, label="as foretold")

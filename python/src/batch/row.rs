@@ -6,8 +6,9 @@
 //! **Invariant:** a decision is taken out when it is settled, so it cannot be settled twice, and an
 //! episode cannot begin with one of the episode before.
 
+use cpss::play::ending::{has_failed, realised_cost};
 use cpss_highway::random::Generator;
-use cpss_highway::{Scene, World};
+use cpss_highway::{Moment, Scene, World};
 use cpss_risk::Assessment;
 use cpss_risk::closeness::closeness;
 
@@ -87,13 +88,35 @@ impl Row {
         }
     }
 
+    /// Takes down what came of a step, or that an episode began.
+    pub(super) fn follow(
+        &mut self,
+        world: &World,
+        moment: Moment,
+        action: impl FnOnce() -> Taken,
+    ) -> Result<(), String> {
+        match moment {
+            Moment::Began => {
+                self.begin(world, None);
+                Ok(())
+            }
+            Moment::Stepped(step) => {
+                self.scene.observe(world);
+                let closeness = realised_cost(&self.scene, world, &step);
+                // An episode that is cut off on the road ends without an incident.
+                let ended = step.is_over().then(|| has_failed(world));
+                self.settle(world, action(), closeness, ended)
+            }
+        }
+    }
+
     /// A step was made, by an action: what was judged of it is charged. If it has `ended` the episode, with or without an
     /// incident, the account is closed. `closeness` is only reported.
     ///
     /// # Errors
     ///
     /// A step that nobody judged, or on a decision of another moment: it is in no ledger then.
-    pub(super) fn settle(
+    fn settle(
         &mut self,
         world: &World,
         action: Taken,

@@ -78,21 +78,7 @@ impl Features {
         let [x, y] = of.position;
         let [vx, vy] = of.velocity;
         let lane = network.lane(body.lane);
-        let road = network.road_of(body.lane);
-        let ahead = frame.way.begin_of(network, road);
-        let beside = match ahead {
-            Some(_) => {
-                network.lane_offset(body.lane) as f64 - network.lane_offset(aim(frame.ego)) as f64
-            }
-            None => 0.0,
-        };
-        let (along, across) = match ahead {
-            Some(begin) => (begin + body.along, frame.lane.width * beside + body.across),
-            None => {
-                let (along, across) = frame.lane.local_coordinates(body.position);
-                (along - frame.along, across)
-            }
-        };
+        let OnWay { is_on_it, beside, along, across } = frame.on_way(network, body);
         let paths = frame.paths.closest(network, body);
         let turn = body.heading - lane.heading_at(body.along);
         let distance = x * x + y * y;
@@ -119,7 +105,7 @@ impl Features {
                 of.closest.1 / (of.closest.1 + 5.0),
                 body.across / 2.0,
                 turn.sin() * 5.0,
-                flag(ahead.is_some()),
+                flag(is_on_it),
                 beside / 2.0,
                 bound_x,
                 bound_y,
@@ -157,6 +143,33 @@ impl Frame<'_> {
         let paths = Paths::of(network, ego, &way);
         Frame { ego, lane, along, way, paths, priority: network.lane(ego.body.lane).priority }
     }
+
+    /// Where a body is as seen from the ego's way: along the way's lanes if it is on one of them, else along the ego's own
+    /// lane, drawn on.
+    fn on_way(&self, network: &Network, body: &Body) -> OnWay {
+        match self.way.begin_of(network, network.road_of(body.lane)) {
+            Some(begin) => {
+                let [own, ego] =
+                    [body.lane, aim(self.ego)].map(|lane| network.lane_offset(lane) as f64);
+                let beside = own - ego;
+                let across = self.lane.width * beside + body.across;
+                OnWay { is_on_it: true, beside, along: begin + body.along, across }
+            }
+            None => {
+                let (along, across) = self.lane.local_coordinates(body.position);
+                OnWay { is_on_it: false, beside: 0.0, along: along - self.along, across }
+            }
+        }
+    }
+}
+
+/// A body's place on the ego's way.
+struct OnWay {
+    is_on_it: bool,
+    /// How many lanes it is beside the one that the ego aims for.
+    beside: f64,
+    along: f64,
+    across: f64,
 }
 
 /// How close the next body ahead in a body's own lane is, from 0 (none near) to 1, and how much faster it is.
