@@ -41,9 +41,10 @@ const ARMS: [Arm; 7] = [
     Arm::Random,
 ];
 
-/// The trace that Python's tests judge again too.
-fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/merge.jsonl")
+/// The traces that Python's tests judge again too.
+fn recorded() -> [PathBuf; 2] {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    ["merge.jsonl", "intersection-priced.jsonl"].map(|name| folder.join(name))
 }
 
 fn learned(id: TaskId) -> LearnedRisk {
@@ -68,7 +69,7 @@ fn trace(id: TaskId, arm: Arm, seed: u64) -> String {
 #[test]
 fn recorded_traces_come_out_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let mut files = vec![recorded()];
+    let mut files = recorded().to_vec();
     for id in TASKS {
         for (arm, seed) in ARMS.into_iter().zip(1_000_000..) {
             let file = folder.path().join(format!("{}-{seed}.jsonl", id.name()));
@@ -92,7 +93,7 @@ fn recorded_traces_come_out_the_same() {
 fn a_single_bit_is_noticed() {
     let replay = Program::compile("replay.cpp", Link::Static);
     let folder = tempfile::tempdir().unwrap();
-    let whole = std::fs::read_to_string(recorded()).unwrap();
+    let whole = std::fs::read_to_string(&recorded()[0]).unwrap();
     for (name, line) in [("\"tau\":[", 2), ("\"charge\":", 4), ("\"envelope\":", 0)] {
         let mut lines: Vec<String> = whole.lines().map(str::to_owned).collect();
         let place = if line == 0 { lines.len() } else { line };

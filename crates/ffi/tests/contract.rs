@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
 
 use cpss_ffi::answers::{
@@ -15,6 +16,9 @@ use cpss_ffi::settings::{
 use cpss_ffi::shield::*;
 use cpss_ffi::status::CpssStatus;
 use cpss_highway::random::Generator;
+use cpss_learn::critic::ensemble::{Ensemble, Scale};
+use cpss_learn::critic::{Critic, Shape};
+use cpss_learn::generator::Purpose;
 use cpss_shield::{Charge, Fallback, RiskRules, RiskSpec, Shield, ShieldSpec, Situation};
 
 const ACTIONS: usize = 8;
@@ -260,41 +264,58 @@ fn scratch(bytes: &[u8]) -> (*mut CpssScratch, CpssCriticAbout) {
     }
 }
 
+/// Flat critics whose actions are a list, or points of so many numbers.
+fn flat(point: usize) -> Vec<u8> {
+    let actions = if point > 0 { 1 } else { 5 };
+    let shape = Shape { fixed: 6 + point, item: 0, encoder: vec![], head: vec![32, 16], actions };
+    let mut random = cpss_learn::generator::Generator::new(3, Purpose::Weights);
+    let critics = (0..2).map(|_| Critic::new(shape.clone(), &mut random).unwrap()).collect();
+    Ensemble::new(critics, Scale::none(6), point, 0.0).unwrap().to_bytes(&BTreeMap::new())
+}
+
 #[test]
 fn nothing_is_allocated_after_creation() {
-    let bytes = cpss::tasks::of(cpss_highway::TaskId::MergeV0).file("risk.safetensors").unwrap();
-    let (scratch, about) = scratch(bytes);
-    let mut settings = cpss_settings(0.05, HORIZON);
-    settings.charge = CpssCharge::Predicted as u32;
-    let shield = Made::new(settings, Some(cpss_terms()));
-    let mut random = Generator::seeded(5);
-    let mut draw = |count| (0..count).map(|_| random.random() as f32).collect::<Vec<f32>>();
-    let inputs: Vec<_> = (0..40)
-        .map(|step| (draw(about.numbers), draw((step * 7 % 17) * about.item), step * 7 % 17))
-        .collect();
-    let mut risks = [0.0; 5];
-    // From the very first call on.
-    let measured = allocation_counter::measure(|| {
-        for (row, items, count) in &inputs {
-            // SAFETY: the handle is good, and lengths are as said.
-            let status = unsafe {
-                let (row, items) = (row.as_ptr(), items.as_ptr());
-                let risks = risks.as_mut_ptr();
-                cpss_critic_risks(scratch, row, about.numbers, items, *count, risks, 5)
-            };
-            assert_eq!(status, CpssStatus::Ok);
-            let (status, _) = shield.decide(&moment(&risks, 1, 0.2));
-            assert_eq!(status, CpssStatus::Ok);
-            shield.settle(0.0);
-            let _ = shield.decide(&moment(&risks, 9, 0.2));
-        }
-        shield.end(true);
-    });
-    assert_eq!(measured.count_total, 0, "{measured:?}");
+    let driving = cpss::tasks::of(cpss_highway::TaskId::MergeV0).file("risk.safetensors").unwrap();
+    for bytes in [driving, &flat(0), &flat(3)] {
+        let (scratch, about) = scratch(bytes);
+        let mut settings = cpss_settings(0.05, HORIZON);
+        settings.charge = CpssCharge::Predicted as u32;
+        let shield = Made::new(settings, Some(cpss_terms()));
+        let mut random = Generator::seeded(5);
+        let mut draw = |count| (0..count).map(|_| random.random() as f32).collect::<Vec<f32>>();
+        let beside = about.item + about.point;
+        let inputs: Vec<_> =
+            (0..40).map(|step| (draw(about.numbers), draw(step * 7 % 17 * beside))).collect();
+        let mut risks = [0.1; 16];
+        // From the very first call on.
+        let measured = allocation_counter::measure(|| {
+            for (row, items) in &inputs {
+                let count = items.len().checked_div(beside).unwrap_or(0);
+                let (row, numbers, items) = (row.as_ptr(), row.len(), items.as_ptr());
+                let (risks_at, actions) = (risks.as_mut_ptr(), about.actions);
+                // SAFETY: the handle is good, and lengths are as said.
+                let status = unsafe {
+                    match about.point {
+                        0 => cpss_critic_risks(
+                            scratch, row, numbers, items, count, risks_at, actions,
+                        ),
+                        _ => cpss_critic_risks_at(scratch, row, numbers, items, count, risks_at),
+                    }
+                };
+                assert_eq!(status, CpssStatus::Ok);
+                let (status, _) = shield.decide(&moment(&risks[..5], 1, 0.2));
+                assert_eq!(status, CpssStatus::Ok);
+                shield.settle(0.0);
+                let _ = shield.decide(&moment(&risks[..5], 9, 0.2));
+            }
+            shield.end(true);
+        });
+        assert_eq!(measured.count_total, 0, "{measured:?}");
+        // SAFETY: made above, freed once.
+        unsafe { cpss_scratch_free(scratch) };
+    }
     let counted = allocation_counter::measure(|| drop(std::hint::black_box(vec![0_u8; 9])));
     assert_eq!(counted.count_total, 1, "the counter does count");
-    // SAFETY: made above, freed once.
-    unsafe { cpss_scratch_free(scratch) };
 }
 
 #[test]
