@@ -14,7 +14,7 @@ const SEED: u64 = 23;
 /// Readers are not all equally fast; each takes about a second.
 fn inputs(target: &Target) -> u64 {
     match target.name {
-        "regime" | "config" => 1_000,
+        "plan" | "regime" | "config" => 1_000,
         "trace" | "record" => 2_000,
         _ => 5_000,
     }
@@ -68,4 +68,37 @@ fn every_fault_is_noticed() {
     assert_eq!(fault(b"silent"), Fault::Silent);
     assert_eq!(watch.look(b"good"), Ok(Answer::Refused("a reason".to_owned())));
     assert_eq!(std::fs::read(folder.path().join("wicked.current")).unwrap(), b"good");
+}
+
+/// A good file of a target, with something else in its header.
+fn altered(target: &Target, from: &str, to: &str) -> Vec<u8> {
+    let with = |seed: Vec<u8>| {
+        let length = u64::from_le_bytes(seed[..8].try_into().unwrap()) as usize;
+        let (header, numbers) = seed[8..].split_at(length);
+        let header = std::str::from_utf8(header).unwrap();
+        header.contains(from).then(|| {
+            let header = header.replace(from, to);
+            let length = (header.len() as u64).to_le_bytes();
+            [&length[..], header.as_bytes(), numbers].concat()
+        })
+    };
+    (target.seeds)().into_iter().find_map(with).unwrap()
+}
+
+/// Sizes in the metadata were given room before anybody looked whether the file has as many numbers.
+#[test]
+fn regression_a_small_file_cannot_ask_for_gigabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, from, to) in [
+        ("critic", r#"\"encoder\":[4,3]"#, r#"\"encoder\":[16384,16384]"#),
+        ("critics", r#"\"head\":[4]"#, r#"\"head\":[16384,16384]"#),
+        ("driving-critic", r#"\"head\":[4]"#, r#"\"head\":[16384,16384]"#),
+        ("checkpoint", r#"\"hidden\":[4]"#, r#"\"hidden\":[16384,16384]"#),
+    ] {
+        let target = TARGETS.iter().find(|target| target.name == name).unwrap();
+        let input = altered(target, from, to);
+        assert!(input.len() < 10_000);
+        let said = Watch::new(target, folder.path()).look(&input);
+        assert!(matches!(said, Ok(Answer::Refused(_))), "{name}: {said:?}");
+    }
 }
