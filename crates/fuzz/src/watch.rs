@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::targets::{Answer, Target};
 
 /// A reader that takes longer than this is too slow, whatever the input.
-pub const MOST_TIME: Duration = Duration::from_secs(5);
+pub const MOST_TIME: Duration = Duration::from_secs(3);
 
 /// A reader that takes longer than this never comes back.
 const NEVER: Duration = Duration::from_secs(60);
@@ -88,6 +88,14 @@ impl<'a> Watch<'a> {
     ///
     /// What it must not do.
     pub fn look(&self, input: &[u8]) -> Result<Answer, Fault> {
+        // A clock on the wall goes on while the machine is busy elsewhere: who is slow once gets a second try.
+        match self.look_once(input) {
+            Err(Fault::Slow(_)) => self.look_once(input),
+            answer => answer,
+        }
+    }
+
+    fn look_once(&self, input: &[u8]) -> Result<Answer, Fault> {
         // If even this cannot be written, an input that takes the process with it is lost; no more than that.
         if let Some(file) = &self.current {
             let _ = overwrite(file, input);

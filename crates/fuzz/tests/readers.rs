@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+use std::time::Duration;
+
 use cpss_fuzz::campaign::{Until, run};
 use cpss_fuzz::mutate::Format;
 use cpss_fuzz::targets::{Answer, TARGETS, Target};
-use cpss_fuzz::watch::{Fault, Watch};
+use cpss_fuzz::watch::{Fault, MOST_TIME, Watch};
 
 /// What all damage follows from.
 const SEED: u64 = 23;
@@ -51,6 +53,10 @@ fn wicked(input: &[u8]) -> Answer {
             std::hint::black_box(vec![1_u8; 100 << 20]);
             Answer::Accepted
         }
+        b"slow" => {
+            std::thread::sleep(MOST_TIME + Duration::from_millis(1));
+            Answer::Accepted
+        }
         b"silent" => Answer::Refused(" ".to_owned()),
         _ => Answer::Refused("a reason".to_owned()),
     }
@@ -66,6 +72,7 @@ fn every_fault_is_noticed() {
     assert!(matches!(fault(b"panic"), Fault::Panic(said) if said.contains("on purpose")));
     assert!(matches!(fault(b"greedy"), Fault::Greedy(_)));
     assert_eq!(fault(b"silent"), Fault::Silent);
+    assert!(matches!(fault(b"slow"), Fault::Slow(_)));
     assert_eq!(watch.look(b"good"), Ok(Answer::Refused("a reason".to_owned())));
     assert_eq!(std::fs::read(folder.path().join("wicked.current")).unwrap(), b"good");
 }
