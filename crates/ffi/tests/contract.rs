@@ -227,6 +227,43 @@ fn every_mistake_is_a_status_and_leaves_the_last_resort() {
     assert_eq!((certificate.steps, certificate.spent), (0, 0.0), "nothing of all this was charged");
 }
 
+/// A pointer that a thread may take along.
+#[derive(Clone, Copy)]
+struct Shared(*mut CpssShield);
+// SAFETY: a shield lets one thread in at a time, which is what is tried.
+unsafe impl Send for Shared {}
+
+#[test]
+fn two_threads_at_once_do_no_harm() {
+    let made = Made::new(cpss_settings(1e6, 1_000_000), None);
+    let shared = Shared(made.0);
+    let play = move || {
+        let (Shared(shield), costs) = ({ shared }, [0.5, 0.25]);
+        let given = moment(&costs, 1, 0.0);
+        let mut settled = 0;
+        for _ in 0..20_000 {
+            let mut decision = std::mem::MaybeUninit::uninit();
+            // SAFETY: the handle lives until both threads are done, and pointers are references or null.
+            let (judged, charged) = unsafe {
+                let judged = cpss_shield_decide(shield, &given, decision.as_mut_ptr());
+                (judged, cpss_shield_settle(shield, 0.25, null_mut()))
+            };
+            use CpssStatus::{Busy, NothingToSettle, Ok, Unsettled};
+            assert!(matches!(judged, Ok | Busy | Unsettled), "{judged:?}");
+            assert!(matches!(charged, Ok | Busy | NothingToSettle), "{charged:?}");
+            settled += u64::from(charged == Ok);
+        }
+        settled
+    };
+    let others = std::thread::spawn(play);
+    let settled = play() + others.join().unwrap();
+    // The last decision may have lost its settlement to the other thread.
+    // SAFETY: the handle is good.
+    unsafe { cpss_shield_withdraw(made.0) };
+    let certificate = made.end(false);
+    assert_eq!((certificate.steps, 4.0 * certificate.spent), (settled, settled as f64));
+}
+
 #[test]
 fn a_shield_that_makes_no_sense_is_not_made() {
     let good = cpss_settings(1.0, 10);

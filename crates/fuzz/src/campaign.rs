@@ -109,7 +109,8 @@ fn kind_of(reason: &str) -> String {
             }
         }
     }
-    kind.truncate(200);
+    // The readers' own words come first; what follows may be the file's.
+    kind.truncate(60);
     kind
 }
 
