@@ -121,8 +121,10 @@ impl<E: Env> Learner<E> {
         .map_err(StartError::from)?;
         let parameters = [topology.len()];
         let network = |name| -> Result<Network, ResumeError> {
+            // Read first: settings alone, which a few bytes can make huge, are given no room.
+            let values = reader.finite_f32s(name, &parameters)?;
             let mut network = Network::zeros(topology.clone());
-            network.parameters_mut().copy_from_slice(&reader.finite_f32s(name, &parameters)?);
+            network.parameters_mut().copy_from_slice(&values);
             Ok(network)
         };
         let adam = Adam::from_moments(

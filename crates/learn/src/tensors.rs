@@ -144,6 +144,15 @@ impl<'a> Reader<'a> {
         Ok(tensor.shape().to_vec())
     }
 
+    /// Whether there is an array of this shape.
+    pub(crate) fn expect_shape(&self, name: &str, expected: &[usize]) -> Result<(), TensorError> {
+        let found = self.shape(name)?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(TensorError::Shape { name: name.to_owned(), found, expected: expected.to_vec() })
+    }
+
     /// Reads an array of this shape, each element finite.
     pub(crate) fn finite_f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, TensorError> {
         let values = self.f32s(name, shape)?;

@@ -87,8 +87,16 @@ impl Critic {
         reader: &Reader<'_>,
         prefix: &str,
     ) -> Result<Critic, CriticError> {
-        let mut critic = Critic::zeros(shape)?;
-        for (name, layer) in critic.named_layers() {
+        // The file's arrays come first: sizes alone, which a few bytes can make huge, are given no room.
+        let layers = shape.layers()?;
+        let mut critic = Critic { shape, layers, parameters: Vec::new(), shift: 0.0 };
+        let named = critic.named_layers();
+        for (name, layer) in &named {
+            let wanted = [layer.outputs, layer.inputs];
+            reader.expect_shape(&format!("{prefix}{name}.weight"), &wanted)?;
+        }
+        critic.parameters = vec![0.0; critic.layers.parameters];
+        for (name, layer) in named {
             let shape = [layer.outputs, layer.inputs];
             let weights = reader.finite_f32s(&format!("{prefix}{name}.weight"), &shape)?;
             let bias = reader.finite_f32s(&format!("{prefix}{name}.bias"), &[layer.outputs])?;

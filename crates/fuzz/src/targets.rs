@@ -1,0 +1,413 @@
+//! Which readers are there?
+//!
+//! [`TARGETS`] is the list. Each reads bytes as its command or function would, and then uses what it has read, since a file
+//! that is taken for good and fails later is no better.
+//!
+//! | target | reader | who calls it |
+//! |---|---|---|
+//! | `trace` | `cpss::trace::audit` | `cpss audit`, `replay`, reports |
+//! | `policy`, `onnx` | `Policy::from_bytes`, `policy_from_onnx` | `cpss evaluate --policy` |
+//! | `critic`, `critics`, `driving-critic` | `Critic`, `Ensemble`, `LearnedRisk` | the C ABI, Python, `--risk` |
+//! | `checkpoint` | `Learner::resume` | `cpss train --resume` |
+//! | `record` | `record_of` | `cpss reproduce`, resumed |
+//! | `plan`, `regime`, `shield`, `train`, `task` | TOML | `reproduce --plan`, `--regime`, `--shield`, `train --settings`, a task's folder |
+//! | `config` | `Task::new` of JSON | `--config`, Gymnasium's `config` |
+//! | `scene` | numbers of bodies, then `RiskModel` | Python's `cpss.driving` |
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cpss::plan::Plan;
+use cpss::plan::work::record_of;
+use cpss::play::arm::ShieldSettings;
+use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::tasks::{self, TaskSpec};
+use cpss::trace::audit::audit;
+use cpss_highway::{Task, TaskId, World};
+use cpss_learn::critic::ensemble::{Ensemble, Room, Scale};
+use cpss_learn::critic::{Critic, Shape};
+use cpss_learn::generator::{Generator, Purpose};
+use cpss_learn::{
+    Dqn, DqnSpec, End, Env, Learner, Network, Outcome, Policy, QFunction, Topology,
+    policy_from_onnx,
+};
+use cpss_risk::features::Inputs;
+use cpss_risk::{Card, LearnedRisk};
+use cpss_shield::{Rules, Shield};
+use tempfile::{Builder, NamedTempFile};
+
+use crate::mutate::Format;
+use crate::scenes;
+use crate::watch::overwrite;
+
+/// A reader, with what it is tried on.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// What its files are made of.
+    pub format: Format,
+    /// Good files.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Reads bytes, and uses what it has read.
+    pub read: fn(&[u8]) -> Answer,
+}
+
+/// What a reader said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It took the file for good.
+    Accepted,
+    /// It did not, for this reason.
+    Refused(String),
+}
+
+impl<T, E: std::fmt::Display> From<Result<T, E>> for Answer {
+    fn from(result: Result<T, E>) -> Answer {
+        match result {
+            Ok(_) => Answer::Accepted,
+            // With its causes, as the command prints it.
+            Err(error) => Answer::Refused(format!("{error:#}")),
+        }
+    }
+}
+
+/// Every reader.
+pub const TARGETS: [Target; 15] = [
+    Target { name: "trace", format: Format::Trace, seeds: traces, read: |b| audit(b).into() },
+    Target { name: "policy", format: Format::Tensors, seeds: policies, read: read_policy },
+    Target { name: "onnx", format: Format::Bytes, seeds: onnx, read: read_onnx },
+    Target { name: "critic", format: Format::Tensors, seeds: critics_of_sets, read: read_critic },
+    Target { name: "critics", format: Format::Tensors, seeds: flat_critics, read: read_critics },
+    Target { name: "driving-critic", format: Format::Tensors, seeds: cards, read: read_card },
+    Target {
+        name: "checkpoint",
+        format: Format::Tensors,
+        seeds: checkpoints,
+        read: read_checkpoint,
+    },
+    Target { name: "record", format: Format::Text, seeds: records, read: read_record },
+    Target { name: "plan", format: Format::Text, seeds: plans, read: read_plan },
+    Target { name: "regime", format: Format::Text, seeds: regimes, read: read_regime },
+    Target { name: "shield", format: Format::Text, seeds: shields, read: read_shield },
+    Target { name: "train", format: Format::Text, seeds: trainings, read: read_training },
+    Target { name: "task", format: Format::Text, seeds: specs, read: read_spec },
+    Target { name: "config", format: Format::Text, seeds: configs, read: read_config },
+    Target { name: "scene", format: Format::Bytes, seeds: scenes::seeds, read: scenes::read },
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files of a folder of the repository with this ending.
+fn files(folder: &str, ending: &str) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let wanted = paths.iter().filter(|path| path.extension().is_some_and(|end| end == ending));
+    wanted.filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+fn shipped(name: &str) -> Vec<Vec<u8>> {
+    tasks::all().filter_map(|task| task.file(name)).map(<[u8]>::to_vec).collect()
+}
+
+thread_local! {
+    /// A file to be read, written anew for each input.
+    static FILE: Option<NamedTempFile> = Builder::new().suffix(".toml").tempfile().ok();
+}
+
+/// Reads from a file what is read from files. Its name in the reason would say nothing new.
+fn at_a_path(bytes: &[u8], read: impl FnOnce(&Path) -> Answer) -> Answer {
+    FILE.with(|file| {
+        let file = file.as_ref().expect("a file can be made in the folder for such");
+        overwrite(file.as_file(), bytes).expect("and written");
+        match read(file.path()) {
+            Answer::Refused(reason) => {
+                Answer::Refused(reason.replace(&file.path().display().to_string(), "the file"))
+            }
+            Answer::Accepted => Answer::Accepted,
+        }
+    })
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
+    std::str::from_utf8(bytes).map_err(|error| Answer::Refused(error.to_string()))
+}
+
+fn traces() -> Vec<Vec<u8>> {
+    files("crates/ffi/tests/recorded", "jsonl")
+}
+
+fn policies() -> Vec<Vec<u8>> {
+    let sizes = [[3, 4], [4, 2]].map(|[inputs, outputs]| {
+        (
+            inputs,
+            outputs,
+            if outputs == 2 {
+                cpss_learn::Activation::Identity
+            } else {
+                cpss_learn::Activation::Relu
+            },
+        )
+    });
+    let mut seeds = files("crates/learn/tests/fixtures", "safetensors");
+    for dueling in [false, true] {
+        if let Ok(topology) = Topology::new(sizes, dueling) {
+            seeds.push(Policy::new(Network::zeros(topology), BTreeMap::new()).to_bytes());
+        }
+    }
+    seeds
+}
+
+fn use_policy(mut policy: Policy) -> Answer {
+    let seen = vec![0.5; policy.observation_len()];
+    policy.act(0, &seen).into()
+}
+
+fn read_policy(bytes: &[u8]) -> Answer {
+    Policy::from_bytes(bytes).map_or_else(|error| Answer::Refused(error.to_string()), use_policy)
+}
+
+fn onnx() -> Vec<Vec<u8>> {
+    let all = files("crates/learn/tests/fixtures", "onnx").into_iter();
+    // One of them has an operator that is not supported, and is no good file.
+    all.filter(|bytes| policy_from_onnx(bytes, BTreeMap::new()).is_ok()).collect()
+}
+
+fn read_onnx(bytes: &[u8]) -> Answer {
+    let policy = policy_from_onnx(bytes, BTreeMap::new());
+    policy.map_or_else(|error| Answer::Refused(error.to_string()), use_policy)
+}
+
+fn random_critic(shape: Shape) -> Option<Critic> {
+    Critic::new(shape, &mut Generator::new(1, Purpose::Weights)).ok()
+}
+
+fn critics_of_sets() -> Vec<Vec<u8>> {
+    let plain = Shape { fixed: 3, item: 0, encoder: vec![], head: vec![4], actions: 2 };
+    let set = Shape { item: 2, encoder: vec![4, 3], ..plain.clone() };
+    let critics = [plain, set].into_iter().filter_map(random_critic);
+    critics.map(|critic| critic.to_bytes(&BTreeMap::new())).collect()
+}
+
+fn use_critic(critic: &Critic) -> Answer {
+    let shape = critic.shape();
+    let (fixed, items) = (vec![0.5; shape.fixed], vec![0.5; 2 * shape.item]);
+    let mut risks = vec![0.0; shape.actions];
+    critic.risks(&fixed, &items, &mut critic.scratch(), &mut risks);
+    sound(&risks)
+}
+
+/// Risks that are probabilities, or the reader has let something through.
+fn sound(risks: &[f64]) -> Answer {
+    assert!(risks.iter().all(|risk| (0.0..=1.0).contains(risk)), "risks that are none: {risks:?}");
+    Answer::Accepted
+}
+
+fn read_critic(bytes: &[u8]) -> Answer {
+    match Critic::from_bytes(bytes) {
+        Ok((critic, _)) => use_critic(&critic),
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
+
+fn flat_critics() -> Vec<Vec<u8>> {
+    let made = |point: usize, actions: usize| {
+        let shape = Shape { fixed: 3 + point, item: 0, encoder: vec![], head: vec![4], actions };
+        let critics = vec![random_critic(shape.clone())?, random_critic(shape)?];
+        let ensemble = Ensemble::new(critics, Scale::none(3), point, 0.5)?;
+        Some(ensemble.to_bytes(&BTreeMap::from([("card".to_owned(), "{}".to_owned())])))
+    };
+    [made(0, 2), made(2, 1)].into_iter().flatten().collect()
+}
+
+fn read_critics(bytes: &[u8]) -> Answer {
+    let ensemble = match Ensemble::from_bytes(bytes) {
+        Ok((ensemble, _)) => ensemble,
+        Err(error) => return Answer::Refused(error.to_string()),
+    };
+    let (row, mut room) = (vec![0.5; ensemble.numbers()], Room::default());
+    let mut risks = vec![0.0; ensemble.actions()];
+    match ensemble.point() {
+        0 => ensemble.risks(&row, &mut room, &mut risks),
+        point => ensemble.risks_at(&row, &vec![0.5; point], &mut room, &mut risks),
+    }
+    sound(&risks)
+}
+
+fn cards() -> Vec<Vec<u8>> {
+    let made = |id: TaskId| {
+        let task = tasks::policy_task(id);
+        let card = Card { resolution: 0.001, ..Card::new(&task, 0.98) };
+        let (Inputs { fixed, item, .. }, actions) = (Inputs::of(&task), card.actions.len());
+        let shape = Shape { fixed, item, encoder: vec![4], head: vec![4], actions };
+        Some(LearnedRisk::new(random_critic(shape)?, card).ok()?.to_bytes())
+    };
+    [made(TaskId::MergeV0), made(TaskId::RacetrackV0)].into_iter().flatten().collect()
+}
+
+fn read_card(bytes: &[u8]) -> Answer {
+    match LearnedRisk::from_bytes(bytes) {
+        Ok(risk) => use_critic(risk.critic()),
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
+
+/// A world of a few steps, for checkpoints.
+struct Steps(usize);
+
+impl Env for Steps {
+    fn observation_len(&self) -> usize {
+        2
+    }
+
+    fn actions(&self) -> usize {
+        2
+    }
+
+    fn reset(&mut self, seed: u64, observation: &mut [f32]) {
+        self.0 = (seed % 3) as usize;
+        observation.fill(self.0 as f32);
+    }
+
+    fn step(&mut self, action: usize, observation: &mut [f32]) -> Outcome {
+        self.0 += 1;
+        observation.fill(self.0 as f32);
+        let end = if self.0 > 4 { End::Terminated } else { End::Running };
+        Outcome { reward: action as f32, end, crashed: false }
+    }
+}
+
+fn checkpoints() -> Vec<Vec<u8>> {
+    let spec = DqnSpec {
+        total_steps: 200,
+        hidden: vec![4],
+        buffer_size: 64,
+        learning_starts: 20,
+        ..DqnSpec::default()
+    };
+    let Ok(settings) = Dqn::new(spec) else { return Vec::new() };
+    let Ok(mut learner) = Learner::new(vec![Steps(0)], settings, 0, 0..100) else {
+        return Vec::new();
+    };
+    let ran = learner.run(50, &mut |_| std::ops::ControlFlow::Continue(()));
+    ran.map(|_| vec![learner.checkpoint()]).unwrap_or_default()
+}
+
+fn read_checkpoint(bytes: &[u8]) -> Answer {
+    Learner::resume(vec![Steps(0)], bytes).map(drop).into()
+}
+
+fn records() -> Vec<Vec<u8>> {
+    let unit = some_unit();
+    let record = unit.run().ok().and_then(|record| cpss::plan::work::bytes_of(&record).ok());
+    record.into_iter().collect()
+}
+
+fn some_unit() -> cpss::measure::unit::Unit {
+    cpss::measure::unit::Unit {
+        task: "merge-v0".to_owned(),
+        regime: "high".to_owned(),
+        arm: "cpss".to_owned(),
+        policy: 0,
+        own: None,
+        first_seed: 1_000_000,
+        episodes: 2,
+    }
+}
+
+fn read_record(bytes: &[u8]) -> Answer {
+    match record_of(&some_unit(), bytes) {
+        Ok(Some(_)) => Answer::Accepted,
+        Ok(None) => Answer::Refused("it is made again".to_owned()),
+        Err(error) => Answer::Refused(format!("{error:#}")),
+    }
+}
+
+fn plans() -> Vec<Vec<u8>> {
+    let mut seeds = files("experiments", "toml");
+    seeds.retain(|seed| toml::from_slice::<Plan>(seed).is_ok());
+    seeds.extend(files("viewer/tests", "toml"));
+    seeds
+}
+
+fn read_plan(bytes: &[u8]) -> Answer {
+    at_a_path(bytes, |path| Plan::load(path).map(|plan| plan.units().len()).into())
+}
+
+fn regimes() -> Vec<Vec<u8>> {
+    files("experiments/regimes", "toml")
+}
+
+fn read_regime(bytes: &[u8]) -> Answer {
+    at_a_path(bytes, |path| {
+        let spec = RegimeSpec::load(&path.display().to_string());
+        let id = TaskId::MergeV0;
+        spec.and_then(|spec| Regime::new(spec, id, &tasks::policy_config(id)))
+            .map(|regime| regime.begin(1_000_000).0.time())
+            .into()
+    })
+}
+
+fn shields() -> Vec<Vec<u8>> {
+    let whole = b"budget = 0.01\nhorizon = 20\npace = 5.0\ntau_cap = 0.05\nprice = 0.3\nk_density = 0.02\n\
+                  k_change = 0.05\ngain_floor = 0.5\nfallback = \"min-risk\"\nlast_resort = 4\nsmoothing = 0.2\n";
+    vec![whole.to_vec()]
+}
+
+fn read_shield(bytes: &[u8]) -> Answer {
+    at_a_path(bytes, |path| match ShieldSettings::read(path) {
+        Ok(settings) => Rules::new(settings.spec).map(Shield::under).into(),
+        Err(error) => Answer::Refused(format!("{error:#}")),
+    })
+}
+
+fn trainings() -> Vec<Vec<u8>> {
+    let learner = |file: Vec<u8>| {
+        let table: toml::Table = toml::from_slice(&file).ok()?;
+        Some(toml::to_string(table.get("dqn")?).ok()?.into_bytes())
+    };
+    shipped("train.toml").into_iter().filter_map(learner).collect()
+}
+
+/// The learner's part of `train.toml`; the lab adds the number of worlds.
+fn read_training(bytes: &[u8]) -> Answer {
+    match toml::from_slice::<DqnSpec>(bytes) {
+        Ok(spec) => Dqn::new(spec).into(),
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
+
+fn specs() -> Vec<Vec<u8>> {
+    shipped("task.toml")
+}
+
+fn read_spec(bytes: &[u8]) -> Answer {
+    match toml::from_slice::<TaskSpec>(bytes) {
+        Ok(spec) => Task::new(TaskId::MergeV0, &spec.policy).map(drop).into(),
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
+
+fn configs() -> Vec<Vec<u8>> {
+    let ids = [TaskId::MergeV0, TaskId::HighwayV0, TaskId::IntersectionV0, TaskId::RacetrackV0];
+    ids.map(|id| format!("{} {}", id.name(), tasks::policy_config(id)).into_bytes()).to_vec()
+}
+
+/// A task's name, and its config as JSON.
+fn read_config(bytes: &[u8]) -> Answer {
+    let text = match text_of(bytes) {
+        Ok(text) => text,
+        Err(refused) => return refused,
+    };
+    let (name, config) = text.split_once(' ').unwrap_or((text, ""));
+    let id: TaskId = match name.parse() {
+        Ok(id) => id,
+        Err(error) => return Answer::from(Err::<(), _>(error)),
+    };
+    match serde_json::from_str(config) {
+        Ok(config) => Task::new(id, &config).map(|task| World::new(task, 1).time()).into(),
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
