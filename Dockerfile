@@ -8,6 +8,8 @@ FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && rm -rf /var/lib/apt/lists/*
 WORKDIR /cpss
 COPY . .
+# An image to give away runs on any processor.
+ENV RUSTFLAGS=""
 RUN python3 -m venv /build && /build/bin/pip install --quiet "maturin>=1.9.4,<2" \
     && /build/bin/maturin build --release --manifest-path python/Cargo.toml --compatibility linux --out /wheels
 
