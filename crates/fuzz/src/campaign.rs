@@ -3,7 +3,7 @@
 //! [`run`] damages seeds until a count or a time is up, and grows the seeds by what led to something new. The first fault
 //! ends it, with the input kept in a file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,10 @@ pub struct Found {
 /// The most seeds; beyond, nothing new is added.
 const MOST_SEEDS: usize = 2_000;
 
+/// Letters in which reasons of one reader's place are alike, and the most seeds of such.
+const BEGINNING: usize = 16;
+const MOST_ALIKE: usize = 20;
+
 /// Tries a target. The input at hand, and one that fails, lie in `folder`.
 ///
 /// # Errors
@@ -53,6 +57,7 @@ pub fn run(target: &Target, seed: u64, until: Until, folder: &Path) -> Result<Tr
     let mut mutator = Mutator::new(target.format, seed);
     let mut seeds = (target.seeds)();
     let (mut tried, mut known) = (Tried::default(), BTreeSet::new());
+    let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let begin = Instant::now();
     let enough = |tried: &Tried| match until {
         Until::Inputs(count) => tried.inputs >= count,
@@ -85,7 +90,10 @@ pub fn run(target: &Target, seed: u64, until: Until, folder: &Path) -> Result<Tr
             }
             Answer::Refused(reason) => kind_of(&reason),
         };
-        if known.insert(sign) && seeds.len() < MOST_SEEDS {
+        // Where a reason repeats what it was given there is always a new one: only so many of each beginning are kept.
+        let alike = alike.entry(sign.chars().take(BEGINNING).collect::<String>()).or_insert(0);
+        if known.insert(sign) && *alike < MOST_ALIKE && seeds.len() < MOST_SEEDS {
+            *alike += 1;
             seeds.push(input);
         }
     }
