@@ -218,7 +218,7 @@ pub unsafe extern "C" fn cpss_scratch_free(scratch: *mut CpssScratch) {
 ///
 /// `row` has `numbers` numbers, as the environment's observation has them; for a set critic `items` has `item_count`
 /// items one after the other (a flat critic takes null and 0). `risks` has room for `actions` numbers, as many as the
-/// critic knows. On an error each of them is NaN, which no shield admits; so it is, or 1, where a number is not finite.
+/// critic knows. On an error each of them is NaN, which no shield admits; so it is where a number is not finite.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cpss_critic_risks(
     scratch: *mut CpssScratch,
@@ -385,6 +385,11 @@ impl Asking {
     fn risks(&mut self, row: &[f32], items: &[f32], risks: &mut [f64]) {
         match &self.model.network {
             Network::Flat(ensemble) => ensemble.risks(row, &mut self.room, risks),
+            // It calls every action certain to fail then, which the policy's favourite would win. What cannot be read is not
+            // known: no risk is usable, and the last resort runs.
+            Network::Set(_) if !row.iter().chain(items).all(|number| number.is_finite()) => {
+                risks.fill(f64::NAN);
+            }
             Network::Set(critic) => critic.risks(row, items, &mut self.scratch, risks),
         }
     }

@@ -387,3 +387,33 @@ fn a_critic_that_is_asked_wrongly_says_nan() {
     // SAFETY: made above, freed once.
     unsafe { cpss_scratch_free(scratch) };
 }
+
+#[test]
+fn regression_a_row_that_cannot_be_read_runs_the_last_resort_and_not_the_favourite() {
+    let bytes = cpss::tasks::of(cpss_highway::TaskId::MergeV0).file("risk.safetensors").unwrap();
+    let (scratch, about) = scratch(bytes);
+    let settings = CpssSettings { last_resort: 4, ..cpss_settings(0.01, HORIZON) };
+    let shield = Made::new(settings, Some(cpss_terms()));
+    for (in_row, bad) in [(true, f32::NAN), (true, f32::INFINITY), (false, f32::NAN)] {
+        let mut row = vec![0.1; about.numbers];
+        let mut items = vec![0.1; about.item];
+        if in_row {
+            row[0] = bad
+        } else {
+            items[3] = bad
+        }
+        let mut risks = [0.5; 5];
+        let (row_at, items_at, risks_at) = (row.as_ptr(), items.as_ptr(), risks.as_mut_ptr());
+        // SAFETY: the handle is good, and lengths are as said.
+        let status =
+            unsafe { cpss_critic_risks(scratch, row_at, row.len(), items_at, 1, risks_at, 5) };
+        assert!(status == CpssStatus::Ok && risks.iter().all(|risk| risk.is_nan()), "{risks:?}");
+        let likes = [0.0, 1.0, 2.0, 9.0, -1.0];
+        let favourite = CpssMoment { preferences: likes.as_ptr(), ..moment(&risks, 3, 0.0) };
+        let (status, decision) = shield.decide(&favourite);
+        assert_eq!((status, decision.executed), (CpssStatus::Ok, 4));
+        shield.settle(0.0);
+    }
+    // SAFETY: made above, freed once.
+    unsafe { cpss_scratch_free(scratch) };
+}

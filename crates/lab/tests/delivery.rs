@@ -108,6 +108,7 @@ fn an_experiment_leaves_evidence_and_json() {
     assert!(page.contains(found["identity"]["records_sha256"].as_str().unwrap()));
     assert!(!page.contains("<script"));
 
+    let record = out.join("records/merge-v0_stationary_cpss_0_19000000_3.json");
     // One forged trace, and it fails; so do records that are none.
     let trace = fs::read_dir(out.join("traces")).unwrap().flatten().map(|entry| entry.path());
     let trace = trace.into_iter().find(|file| file.extension().unwrap() == "jsonl").unwrap();
@@ -115,8 +116,43 @@ fn an_experiment_leaves_evidence_and_json() {
     fs::write(&trace, text.replacen("\"t\":3", "\"t\":4", 1)).unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);
     assert!(!success && err.contains("1 traces do not audit"), "{err}");
+    fs::write(&trace, text).unwrap();
+
+    // A smaller run into the same folder counts no episode twice.
+    fs::write(plan, PLAN.replace("episodes = 3", "episodes = 2")).unwrap();
+    assert!(cpss(&["run", "--plan", plan, "--out", dir]).0);
+    let (success, text, err) = cpss(&["evidence", dir, "--json"]);
+    assert!(success, "{err}");
+    let again: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(again["cells"], found["cells"]);
+    let small = out.join("records/merge-v0_stationary_cpss_0_19000000_2.json");
+    fs::remove_file(small).unwrap();
+    fs::remove_file(out.join("records/merge-v0_stationary_dqn_0_19000000_2.json")).unwrap();
+
+    // A promise that is broken fails, and raises the alarm.
+    let broken = fs::read_to_string(&record).unwrap();
+    fs::write(&record, broken.replace("\"crashed\":false", "\"crashed\":true")).unwrap();
+    let (success, text, err) = cpss(&["evidence", dir]);
+    assert!(!success && err.contains("1 of 1 promises were broken"), "{err}");
+    assert!(
+        text.contains("0 kept (0 of them with 95 % confidence), 0 within the interval, 1 broken"),
+        "{text}"
+    );
+    // Nor are fewer episodes than it names taken for a record.
+    let mut short: Value = serde_json::from_str(&broken).unwrap();
+    short["episodes"].as_array_mut().unwrap().pop();
+    fs::write(&record, short.to_string()).unwrap();
+    let (success, _, err) = cpss(&["evidence", dir]);
+    assert!(!success && err.contains("has not the episodes that it names"), "{err}");
+    fs::write(&record, broken).unwrap();
+
+    // Traces of another program are left out.
+    let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/tests/recorded/merge.jsonl");
+    fs::copy(foreign, out.join("traces/foreign.jsonl")).unwrap();
+    let (success, text, err) = cpss(&["evidence", dir]);
+    assert!(success && text.contains("1 of another program left out"), "{text}{err}");
+
     // What another program made is not vouched for.
-    let record = fs::read_dir(out.join("records")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&record).unwrap();
     fs::write(&record, text.replacen("sources ", "sources 0", 1)).unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);

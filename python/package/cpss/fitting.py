@@ -20,7 +20,7 @@ from cpss.card import Card
 from cpss.envs import whole
 from cpss.learning import BATCH, DECISIONS_PER_UPDATE, LOOK_AHEAD, Progress, scale_of, teller
 from cpss.numbers import Observations, actions_in
-from cpss.playing import GOES_ON, INCIDENT, OVER, UNKNOWN, Incident
+from cpss.playing import GOES_ON, INCIDENT, OVER, UNKNOWN, Incident, said
 from cpss.risk import Risk
 from cpss.traces import Traces
 
@@ -169,7 +169,7 @@ def minari_episode(found: Any, incident: Incident | None) -> Logged:
     for step in range(count):
         seen, info = part_of(found.observations, step + 1), part_of(found.infos or {}, step + 1)
         terminated, truncated = bool(found.terminations[step]), bool(found.truncations[step])
-        if bool(incident(seen, float(found.rewards[step]), terminated, truncated, info)):
+        if said(incident(seen, float(found.rewards[step]), terminated, truncated, info)):
             count = step + 1
             break
     else:
@@ -228,4 +228,4 @@ def happened(log: Mapping[str, Any], step: int, incident: Incident | None, is_la
     else:
         seen = part_of(log["observations"], step if is_last else step + 1)
     info = part_of(log["infos"], step) if "infos" in log else {}
-    return bool(incident(seen, float(log["rewards"][step]), bool(log["terminations"][step]), bool(log["truncations"][step]), info))
+    return said(incident(seen, float(log["rewards"][step]), bool(log["terminations"][step]), bool(log["truncations"][step]), info))

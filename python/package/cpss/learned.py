@@ -14,7 +14,7 @@ import numpy as np
 
 from cpss.calibration import shield_settings_of
 from cpss.numbers import ActionPoints
-from cpss.playing import effective
+from cpss.playing import effective, said
 from cpss.risk import Risk
 
 
@@ -56,7 +56,7 @@ class Learned:
     def incident(self, *outcome: Any) -> bool:
         """Whether what must not happen has happened."""
         assert self._incident is not None
-        return bool(self._incident(*outcome))
+        return said(self._incident(*outcome))
 
 
 def settings_of(risk: Risk) -> dict[str, Any]:

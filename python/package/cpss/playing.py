@@ -130,10 +130,7 @@ class Stage:
             ValueError: if the user's function cannot be asked, or does not say.
         """
         try:
-            found = self.incident(*outcome)
-            if found is None:
-                raise ValueError("it gave None: does it return anything?")
-            return bool(found)
+            return said(self.incident(*outcome))
         except (TypeError, ValueError) as error:
             raise ValueError(f"`incident` has to be a function of (observation, reward, terminated, truncated, info) that says true or false; {type(error).__name__}: {error}") from error
 
@@ -294,6 +291,17 @@ class Episode:
         self.observation, self.row = observation, stage.observations.row(observation)
         if played.end != GOES_ON and by is not None and self.behaviour.shield is not None:
             played.account = by.shields[self.behaviour.shield].close(self.slot, played.incident)
+
+
+def said(found: Any) -> bool:
+    """What a function that says whether something happened has said.
+
+    Raises:
+        ValueError: if it gave nothing: then it is not known, and not the same as no.
+    """
+    if found is None:
+        raise ValueError("it gave None: does it return anything?")
+    return bool(found)
 
 
 def effective(threshold: float, resolution: float) -> float:

@@ -7,25 +7,26 @@
 //! **Invariants:** everything is derived from the records and the traces in the folder; a trace counts only if it audits;
 //! what is not shown is said on the page.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use cpss_highway::TaskId;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::measure::estimate::{Cell, Results, metric};
+use crate::measure::estimate::{Cell, Results};
 use crate::measure::unit::UnitRecord;
 use crate::plan::work::bytes_of;
-use crate::play::regime::BUILTIN;
+use crate::play::arm::{Arm, ShieldSettings};
 use crate::report::document::{machine, today};
-use crate::report::tables::{Kept, kept, promised};
-use crate::trace::audit::audit;
+use crate::report::tables::{Kept, kept};
 
+mod cell;
+mod folder;
 mod identity;
 mod page;
 
+use cell::{CellEvidence, is_confident};
+use folder::{Traces, records, traces};
 use identity::Identity;
 
 /// What was found in a folder.
@@ -41,8 +42,6 @@ pub(crate) struct Document {
     schema: u32,
     made_on: String,
     machine: String,
-    episodes: usize,
-    decisions: u64,
     promises: Promises,
     cells: Vec<CellEvidence>,
     identity: Identity,
@@ -54,6 +53,9 @@ pub(crate) struct Document {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Promises {
     made: usize,
+    /// Episodes and decisions of these cells.
+    episodes: usize,
+    decisions: u64,
     /// No more happened than was promised.
     kept: usize,
     /// The same, and the upper end of the interval too is not above what was promised: enough episodes were played to say so.
@@ -61,52 +63,9 @@ pub(crate) struct Promises {
     /// More happened, but no more than chance explains.
     within_interval: usize,
     broken: usize,
-}
-
-/// One task, regime and arm whose shield acts.
-#[derive(Debug, Serialize)]
-pub(crate) struct CellEvidence {
-    task: String,
-    regime: String,
-    arm: String,
-    episodes: usize,
-    decisions: u64,
-    /// `None`: nothing was promised.
-    promised: Option<f64>,
-    kept: Option<&'static str>,
-    incidents: usize,
-    incident_rate: f64,
-    /// Wilson's.
-    incident_rate_ci95: [f64; 2],
-    start: f64,
-    chosen: f64,
-    surprise: f64,
-    surprise_ci95: [f64; 2],
-    arriving: f64,
-    interventions: u64,
-    /// Interventions that happened only because of what had been spent before.
-    by_ledger: u64,
-    /// Of the interventions that were tried in a branch of the world.
-    judged: u64,
-    avoided: u64,
-    false_alarms: u64,
-    infeasible: u64,
-    mispredicted: u64,
-    budgets_overdrawn: usize,
-    /// The largest evidence at an episode's end that the critic underestimates risk.
-    largest_evidence: f64,
-    /// Episodes at whose end it stood at or above the alarm level.
-    alarms: usize,
-}
-
-/// The traces that were found, audited.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Traces {
-    audited: usize,
-    sound: usize,
-    /// The hashes that they end in, by file.
-    ends: Vec<(String, String)>,
-    unsound: Vec<(String, String)>,
+    /// Episodes of cells in which nothing was promised, and the incidents in them.
+    unpromised_episodes: usize,
+    unpromised_incidents: usize,
 }
 
 /// What nobody should read into the page.
@@ -130,25 +89,28 @@ impl Evidence {
         let mut cells = Vec::new();
         let mut promises = Promises::default();
         for cell in results.cells().into_iter().chain(results.frontier_cells()) {
-            if !(cell.arm == "cpss" || cell.arm.starts_with("cpss:")) {
+            if !counts(&results, cell) {
                 continue;
             }
             let found = kept(&results, cell);
-            promises.made += usize::from(found.is_some());
             promises.kept += usize::from(found == Some(Kept::Yes));
             promises.kept_with_confidence += usize::from(is_confident(&results, cell));
             promises.within_interval += usize::from(found == Some(Kept::WithinInterval));
             promises.broken += usize::from(found == Some(Kept::No));
-            cells.extend(CellEvidence::of(&results, cell));
+            let Some(known) = CellEvidence::of(&results, cell) else { continue };
+            promises.count(&known);
+            cells.push(known);
         }
         cells.sort_by_key(CellEvidence::place);
-        ensure!(!cells.is_empty(), "no record in {} is of a shield that acts", folder.display());
+        ensure!(
+            !cells.is_empty(),
+            "no record in {} is of an arm that promises anything",
+            folder.display()
+        );
         let document = Document {
             schema: 1,
             made_on: today(),
             machine: machine(),
-            episodes: cells.iter().map(|cell| cell.episodes).sum(),
-            decisions: cells.iter().map(|cell| cell.decisions).sum(),
             promises,
             cells,
             identity: Identity::of(&records)?,
@@ -160,28 +122,42 @@ impl Evidence {
 
     /// The result in a sentence.
     pub(crate) fn headline(&self) -> String {
-        let Document { promises, traces, episodes, decisions, .. } = &self.document;
-        let Promises { made, kept, kept_with_confidence, within_interval, broken } = promises;
-        format!(
+        let Document { promises, traces, .. } = &self.document;
+        let Promises { made, episodes, decisions, .. } = promises;
+        let Promises { kept, kept_with_confidence, within_interval, broken, .. } = promises;
+        let mut words = format!(
             "{made} promises over {episodes} episodes and {decisions} decisions: {kept} kept ({kept_with_confidence} of them with \
-             95 % confidence), {within_interval} within the interval, {broken} broken; {} of {} traces derived again and found sound",
+             95 % confidence), {within_interval} within the interval, {broken} broken"
+        );
+        if promises.unpromised_episodes > 0 {
+            let Promises { unpromised_episodes, unpromised_incidents, .. } = promises;
+            words += &format!(
+                "; nothing promised over {unpromised_episodes} more, with {unpromised_incidents} incidents"
+            );
+        }
+        words += &format!(
+            "; {} of {} traces derived again and found sound",
             traces.sound, traces.audited
-        )
+        );
+        match traces.foreign.len() {
+            0 => words,
+            foreign => format!("{words}, {foreign} of another program left out"),
+        }
     }
 
     /// Whether nothing speaks against what was promised.
     ///
     /// # Errors
     ///
-    /// A broken promise or an unsound trace.
+    /// A broken promise, an unsound trace, or no promise at all.
     pub(crate) fn verdict(&self) -> Result<()> {
         let Document { promises, traces, .. } = &self.document;
         ensure!(
-            promises.broken == 0,
-            "{} of {} promises were broken",
-            promises.broken,
-            promises.made
+            promises.made > 0,
+            "nothing was promised in any cell: there is no promise to be kept"
         );
+        let (broken, made) = (promises.broken, promises.made);
+        ensure!(broken == 0, "{broken} of {made} promises were broken");
         ensure!(traces.unsound.is_empty(), "{} traces do not audit", traces.unsound.len());
         Ok(())
     }
@@ -192,105 +168,32 @@ impl Evidence {
     }
 }
 
-/// Whether a promise was kept beyond doubt: the interval's upper end is not above it.
-fn is_confident(results: &Results<'_>, cell: Cell<'_>) -> bool {
-    let found = results.estimate(cell, metric("collision_rate"));
-    let most = promised(results, cell);
-    matches!((found, most), (Some(found), Some(most)) if found.interval[1] <= most)
-}
-
-impl CellEvidence {
-    /// The usual budget first; then tasks and regimes in their own order, not the alphabet's.
-    fn place(&self) -> (bool, usize, usize, String) {
-        let task = TaskId::ALL.iter().position(|id| id.name() == self.task);
-        let regime = BUILTIN.iter().position(|(name, _)| *name == self.regime);
-        let place = |found: Option<usize>| found.unwrap_or(usize::MAX);
-        (self.arm != "cpss", place(task), place(regime), self.arm.clone())
-    }
-
-    fn of(results: &Results<'_>, cell: Cell<'_>) -> Option<CellEvidence> {
-        let units = results.units(cell);
-        let episodes: Vec<_> = units.iter().flat_map(|record| &record.episodes).collect();
-        let count =
-            |of: fn(&crate::record::EpisodeRecord) -> u64| episodes.iter().map(|e| of(e)).sum();
-        let found = |key| results.estimate(cell, metric(key));
-        let mean = |key| found(key).map_or(f64::NAN, |found| found.value);
-        let (rate, surprise) = (found("collision_rate")?, found("surprise")?);
-        let level = cpss_shield::RiskSpec::new().alarm;
-        Some(CellEvidence {
-            task: cell.task.to_owned(),
-            regime: cell.regime.unwrap_or("all").to_owned(),
-            arm: cell.arm.to_owned(),
-            episodes: episodes.len(),
-            decisions: count(|e| e.steps),
-            promised: promised(results, cell),
-            kept: kept(results, cell).map(Kept::words),
-            incidents: episodes.iter().filter(|e| e.failed()).count(),
-            incident_rate: rate.value,
-            incident_rate_ci95: rate.interval,
-            start: mean("start"),
-            chosen: mean("chosen"),
-            surprise: surprise.value,
-            surprise_ci95: surprise.interval,
-            arriving: mean("arriving"),
-            interventions: count(|e| e.interventions),
-            by_ledger: count(|e| e.by_ledger),
-            judged: count(|e| e.replaced()),
-            avoided: count(|e| e.avoided),
-            false_alarms: count(|e| e.false_alarms),
-            infeasible: count(|e| e.infeasible),
-            mispredicted: count(|e| e.mispredicted),
-            budgets_overdrawn: episodes.iter().filter(|e| !e.budget_kept).count(),
-            largest_evidence: episodes.iter().map(|e| e.evidence).fold(0.0, f64::max),
-            alarms: episodes.iter().filter(|e| e.evidence >= level).count(),
-        })
-    }
-}
-
-/// Every record of a folder, in the order of their names.
-fn records(folder: &Path) -> Result<Vec<UnitRecord>> {
-    let place = folder.join("records");
-    let files = sorted(&place, "json").with_context(|| {
-        format!(
-            "{} has no folder `records`, which `cpss reproduce` and `cpss run` make",
-            folder.display()
-        )
-    })?;
-    ensure!(!files.is_empty(), "{} is empty: nothing was played to the end", place.display());
-    let read = |file: &std::path::PathBuf| -> Result<UnitRecord> {
-        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_slice(&bytes).with_context(|| {
-            format!("{} is no record; `cpss reproduce` makes it again", file.display())
-        })
-    };
-    files.iter().map(read).collect()
-}
-
-/// Audits every trace of a folder; one that is not there has none.
-fn traces(folder: &Path) -> Result<Traces> {
-    let mut traces = Traces::default();
-    for file in sorted(folder, "jsonl").unwrap_or_default() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        traces.audited += 1;
-        match audit(&bytes) {
-            Ok(report) => {
-                traces.sound += 1;
-                traces.ends.push((name, report.chain_end));
+impl Promises {
+    /// Adds the episodes of a cell.
+    fn count(&mut self, cell: &CellEvidence) {
+        match cell.promised {
+            Some(_) => {
+                self.made += 1;
+                self.episodes += cell.episodes;
+                self.decisions += cell.decisions;
             }
-            Err(finding) => traces.unsound.push((name, finding.to_string())),
+            None => {
+                self.unpromised_episodes += cell.episodes;
+                self.unpromised_incidents += cell.incidents;
+            }
         }
     }
-    Ok(traces)
 }
 
-/// The files of a folder with an ending, by name.
-fn sorted(folder: &Path, ending: &str) -> std::io::Result<Vec<std::path::PathBuf>> {
-    let entries = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
-    let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|found| found == ending));
-    files.sort();
-    Ok(files)
+/// Whether a cell is of an arm that may promise something, and not the same episodes as another: at the usual budget `cpss:B` is
+/// `cpss`.
+fn counts(results: &Results<'_>, cell: Cell<'_>) -> bool {
+    let Some(arm) = cell.arm.parse::<Arm>().ok().filter(|arm| arm.promises()) else { return false };
+    let usual = cell.task.parse().ok().and_then(|id| ShieldSettings::shipped(id).ok());
+    let is_usual =
+        arm.given().is_some() && arm.given() == usual.map(|settings| settings.spec.budget);
+    let plain = cell.arm.split(':').next().unwrap_or_default();
+    !(is_usual && results.cells().contains(&Cell { arm: plain, ..cell }))
 }
 
 /// One hash of all records.

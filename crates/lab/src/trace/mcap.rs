@@ -114,7 +114,8 @@ impl Film {
             "promise": found.promise,
             "budget_kept": found.budget_kept,
             "account": found.account,
-            "trace_sha256": found.chain_end,
+            // What the trace's last line vouches for all of it with.
+            "chain_end": found.chain_end,
             "certificate": end.certificate,
             "record": end.record,
         });

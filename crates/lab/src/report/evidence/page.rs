@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{CellEvidence, Document, Evidence};
+use super::cell::CellEvidence;
+use super::{Document, Evidence};
 use crate::measure::estimate::Estimate;
 use crate::report::page::html::{escaped, table};
 use crate::report::page::shell::plain;
@@ -88,24 +89,27 @@ fn promises(cells: &[CellEvidence]) -> Table {
 }
 
 fn actions(cells: &[CellEvidence]) -> Table {
-    let row = |cell: &CellEvidence| {
-        let mut row = first(cell);
-        let counts = [
-            cell.decisions,
-            cell.interventions,
-            cell.by_ledger,
-            cell.judged,
-            cell.avoided,
-            cell.false_alarms,
-            cell.infeasible,
-            cell.mispredicted,
-            cell.budgets_overdrawn as u64,
-        ];
-        row.extend(counts.map(|count| Entry::Number(count as f64, 0)));
-        row.push(Entry::Number(cell.largest_evidence, 1));
-        row.push(Entry::Number(cell.alarms as f64, 0));
-        row
-    };
+    let row =
+        |cell: &CellEvidence| {
+            let mut row = first(cell);
+            let counts = [
+                cell.decisions,
+                cell.interventions,
+                cell.by_ledger,
+                cell.judged,
+                cell.avoided,
+                cell.false_alarms,
+                cell.infeasible,
+                cell.mispredicted,
+                cell.budgets_overdrawn as u64,
+            ];
+            row.extend(counts.map(|count| Entry::Number(count as f64, 0)));
+            row.push(Entry::Number(cell.evidence, 1));
+            row.push(cell.alarm.map_or(Entry::words("none"), |after| {
+                Entry::Words(format!("after {after} episodes"))
+            }));
+            row
+        };
     Table {
         name: "actions",
         title: "What the shield did, and what speaks against its critic".to_owned(),
@@ -122,13 +126,14 @@ fn actions(cells: &[CellEvidence]) -> Table {
             "nothing admissible",
             "mispredicted",
             "budgets overdrawn",
-            "largest evidence",
-            "alarms",
+            "evidence",
+            "alarm",
         ]),
         rows: cells.iter().map(row).collect(),
         note: format!(
-            "Judged are interventions whose refused action was tried in a copy of the world. An alarm is evidence of {} or \
-             more at the end of an episode: with a critic that is right it is expected once in as many decisions at most.",
+            "Judged are interventions whose refused action was tried in a copy of the world, which is asked at the usual budget only. The evidence is over the \
+             surprises of the episodes in a row; it grows by about 1 an episode without cause, and an alarm is evidence of {}: if the critic is \
+             right, that takes as many episodes on average, or more.",
             cpss_shield::RiskSpec::new().alarm
         ),
     }

@@ -119,7 +119,7 @@ pub(super) fn certificate() -> Value {
             ("incident", truth.clone()),
             ("promise", json!({ "type": ["number", "null"] })),
             ("budget_kept", truth),
-            ("trace_sha256", json!({ "type": "string" })),
+            ("chain_end", json!({ "type": "string" })),
             ("account", numbers(&["start", "chosen", "surprise", "arriving"])),
             ("certificate", json!({ "type": "object" })),
             ("record", json!({ "type": "object" })),

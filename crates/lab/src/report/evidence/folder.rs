@@ -1,0 +1,119 @@
+//! What is in the folder of an experiment?
+//!
+//! Records, of which no episode may count twice, and traces, which are derived again. What another program made is told apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use cpss_highway::TaskId;
+use serde::Serialize;
+
+use crate::measure::unit::UnitRecord;
+use crate::play::critic::{RiskSource, hash};
+use crate::trace::audit::audit;
+use crate::trace::{Header, read_line};
+
+/// The traces that were found, audited.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Traces {
+    pub audited: usize,
+    pub sound: usize,
+    /// The hashes that they end in, by file.
+    pub ends: Vec<(String, String)>,
+    pub unsound: Vec<(String, String)>,
+    /// Files that are of another program or critic, and count for nothing here.
+    pub foreign: Vec<String>,
+}
+
+/// Every record of a folder, in the order of their names.
+pub(super) fn records(folder: &Path) -> Result<Vec<UnitRecord>> {
+    let place = folder.join("records");
+    let files = sorted(&place, "json").with_context(|| {
+        format!(
+            "{} has no folder `records`, which `cpss reproduce` and `cpss run` make",
+            folder.display()
+        )
+    })?;
+    ensure!(!files.is_empty(), "{} is empty: nothing was played to the end", place.display());
+    let read = |file: &PathBuf| -> Result<UnitRecord> {
+        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| {
+            format!("{} is no record; `cpss reproduce` makes it again", file.display())
+        })
+    };
+    distinct(files.iter().map(read).collect::<Result<_>>()?)
+}
+
+/// The records without those whose episodes a larger one has too: a first look and the whole run may have one folder.
+fn distinct(mut records: Vec<UnitRecord>) -> Result<Vec<UnitRecord>> {
+    let place = |record: &UnitRecord| (record.unit.name(), record.unit.episodes);
+    records.sort_by_key(|record| (std::cmp::Reverse(record.unit.episodes), place(record)));
+    let mut seen: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for record in records {
+        let unit = &record.unit;
+        let seeds: Vec<u64> = record.episodes.iter().map(|episode| episode.seed).collect();
+        let wanted: Vec<u64> = (unit.first_seed..).take(unit.episodes as usize).collect();
+        ensure!(seeds == wanted, "the record {} has not the episodes that it names", unit.name());
+        let cell = (unit.task.clone(), unit.regime.clone(), unit.arm.clone(), unit.policy);
+        let before = seen.entry(cell).or_default();
+        let again = seeds.iter().filter(|seed| before.contains(seed)).count();
+        ensure!(
+            again == 0 || again == seeds.len(),
+            "the record {} has some episodes of another one: they would count twice",
+            unit.name()
+        );
+        before.extend(seeds);
+        if again == 0 {
+            kept.push(record);
+        }
+    }
+    kept.sort_by_key(place);
+    Ok(kept)
+}
+
+/// Audits every trace of a folder; one that is not there has none.
+pub(super) fn traces(folder: &Path) -> Result<Traces> {
+    let mut traces = Traces::default();
+    for file in sorted(folder, "jsonl").unwrap_or_default() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        if !is_ours(&bytes) {
+            traces.foreign.push(name);
+            continue;
+        }
+        traces.audited += 1;
+        match audit(&bytes) {
+            Ok(report) => {
+                traces.sound += 1;
+                traces.ends.push((name, report.chain_end));
+            }
+            Err(finding) => traces.unsound.push((name, finding.to_string())),
+        }
+    }
+    Ok(traces)
+}
+
+/// Whether a trace says that this very program wrote it, with the critic that it ships. One that says nothing readable is left
+/// to the audit.
+fn is_ours(bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let Ok(header) = str::from_utf8(first).map_err(Into::into).and_then(read_line::<Header>) else {
+        return true;
+    };
+    let critic = header.task.parse::<TaskId>().map_err(Into::into);
+    let critic = critic.and_then(|id| RiskSource::default().load(id));
+    header.program == concat!("cpss ", env!("CARGO_PKG_VERSION"))
+        && critic.is_ok_and(|critic| hash(&critic) == header.risk.sha256)
+}
+
+/// The files of a folder with an ending, by name.
+fn sorted(folder: &Path, ending: &str) -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|found| found == ending));
+    files.sort();
+    Ok(files)
+}
