@@ -566,7 +566,7 @@ void cpss_scratch_free(CpssScratch *scratch);
 //
 // `row` has `numbers` numbers, as the environment's observation has them; for a set critic `items` has `item_count`
 // items one after the other (a flat critic takes null and 0). `risks` has room for `actions` numbers, as many as the
-// critic knows. On an error each of them is NaN, which no shield admits; so it is, or 1, where a number is not finite.
+// critic knows. On an error each of them is NaN, which no shield admits; so it is where a number is not finite.
 CpssStatus cpss_critic_risks(CpssScratch *scratch,
                              const float *row,
                              size_t numbers,
