@@ -152,6 +152,8 @@ fn body_of(network: &Network, row: &[f64]) -> Body {
         across: car.across,
         crashed: crashed != 0.0,
         bound_for: (direction != [0.0, 0.0]).then_some(direction),
+        id: None,
+        doubt: None,
     }
 }
 

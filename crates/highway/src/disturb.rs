@@ -1,7 +1,7 @@
 //! How does the world change while it runs?
 //!
 //! Drift enters through one door, [`World::disturb`]: the drivers' parameters, how often cars appear, one
-//! more car, one car braking hard. Everything else about a running world is closed. A world that
+//! more car, one car less, one car braking hard. Everything else about a running world is closed. A world that
 //! is never disturbed is upstream's, as closely as `tests/golden.rs` says.
 
 use crate::driver::DriverParameters;
@@ -29,6 +29,11 @@ pub enum Disturbance {
         target_speed: f64,
         /// Where it is bound for; `None` follows whichever road is closest.
         destination: Option<NodeId>,
+    },
+    /// A car of the traffic leaves the road.
+    Departure {
+        /// Which, by its place in [`World::vehicles`].
+        vehicle: usize,
     },
     /// A car of the traffic brakes, whatever is ahead of it.
     Braking {
@@ -93,7 +98,15 @@ impl World {
                     car.route = Route::plan(&self.task().network, car.lane, node);
                 }
                 self.simulation_mut().vehicles.push(car);
+                self.simulation_mut().number_newcomers();
             }
+            Disturbance::Departure { vehicle } => match self.vehicles().get(vehicle) {
+                Some(car) if car.driver == Driver::Idm => {
+                    let id = car.id;
+                    self.simulation_mut().retain_others(|car| car.id != id);
+                }
+                _ => return Err(DisturbError::NotTraffic { vehicle }),
+            },
             Disturbance::Braking { vehicle, deceleration, duration } => {
                 check("deceleration", deceleration, deceleration > 0.0 && deceleration <= 20.0)?;
                 check("duration", duration, duration > 0.0 && duration.is_finite())?;

@@ -34,8 +34,8 @@
 //! - [`road`], [`lane`], [`route`]: the map. [`vehicle`], [`driver`]: the cars and who drives them.
 //!   [`simulation`]: one frame. [`world`], [`batch`]: episodes.
 //! - [`observation`], [`action`]: what the policy sees and says.
-//! - [`scene`]: what an observer could see, for whoever judges risk. [`disturb`]: the one door through
-//!   which drift enters.
+//! - [`scene`]: what an observer could see, for whoever judges risk. [`sensor`]: what is seen of it through
+//!   imperfect eyes. [`disturb`]: the one door through which drift enters.
 //! - [`random`]: NumPy's random numbers.
 //!
 //! # What differs from highway-env
@@ -71,6 +71,7 @@ mod regulation;
 pub mod road;
 pub mod route;
 pub mod scene;
+pub mod sensor;
 pub mod simulation;
 mod strip;
 pub mod task;
@@ -84,5 +85,6 @@ pub use batch::{Autoreset, Batch, BatchError, Moment};
 pub use disturb::{DisturbError, Disturbance};
 pub use fields::ConfigError;
 pub use scene::Scene;
+pub use sensor::{Eyes, Sensor, SensorError};
 pub use task::{Task, TaskId};
 pub use world::{Step, World};

@@ -29,6 +29,8 @@ pub struct Scene {
     pub earlier: usize,
     /// Bodies without a driver.
     pub obstacles: Vec<Body>,
+    /// The share of cars that one look misses, by chance; 0 for perfect eyes.
+    pub missed: f64,
 }
 
 /// A rectangle on the road.
@@ -61,6 +63,24 @@ pub struct Body {
     pub crashed: bool,
     /// The direction of the place it is bound for, of length 1; `None` if it shows none.
     pub bound_for: Option<[f64; 2]>,
+    /// By which it is known again in the next scene: of two cars, the one that came later has the greater number.
+    /// `None` if whoever filled the scene cannot tell.
+    pub id: Option<u32>,
+    /// How far its numbers may be off; `None` if they are exact.
+    pub doubt: Option<Doubt>,
+}
+
+/// How far what is known of a body may be off: standard deviations, and how old it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Doubt {
+    /// Along its heading \[m\].
+    pub along: f64,
+    /// Across it \[m\].
+    pub across: f64,
+    /// Of its speed \[m/s\].
+    pub speed: f64,
+    /// Since when it has not been seen \[s\]: 0 if it is seen now.
+    pub age: f64,
 }
 
 /// The ego: a body that knows its own mind.
@@ -124,6 +144,8 @@ impl Body {
             across: place.across,
             crashed: false,
             bound_for: None,
+            id: None,
+            doubt: None,
         }
     }
 
@@ -148,6 +170,8 @@ impl Body {
             across: vehicle.across,
             crashed: vehicle.crashed,
             bound_for: (direction != [0.0, 0.0]).then_some(direction),
+            id: Some(vehicle.id),
+            doubt: None,
         }
     }
 

@@ -31,6 +31,8 @@ pub struct Simulation {
     /// Chance that a car appears after a decision, where drift has changed it.
     pub spawn_probability: Option<f64>,
     frames: u64,
+    /// How many cars have been on the road so far.
+    numbered: u32,
     lineup: Lineup,
     strip: Strip,
     outlook: Outlook,
@@ -49,6 +51,7 @@ impl Simulation {
             model: parameters.model(),
             spawn_probability: None,
             frames: 0,
+            numbered: 0,
             lineup: Lineup::default(),
             strip: Strip::default(),
             outlook: Outlook::default(),
@@ -65,6 +68,7 @@ impl Simulation {
         self.model = parameters.model();
         self.spawn_probability = None;
         self.frames = 0;
+        self.numbered = 0;
         self.lineup.mark_stale();
     }
 
@@ -86,6 +90,15 @@ impl Simulation {
         handle_collisions(&mut self.vehicles, &task.obstacles, by_x, dt, &mut self.pairs);
     }
 
+    /// Numbers the cars that have come since it was last called.
+    pub(crate) fn number_newcomers(&mut self) {
+        for car in self.vehicles.iter_mut().filter(|car| car.id == 0) {
+            self.numbered += 1;
+            car.id = self.numbered;
+            self.lineup.mark_stale();
+        }
+    }
+
     /// Keeps the ego and the other cars that pass the test, in order.
     pub(crate) fn retain_others(&mut self, mut keep: impl FnMut(&Vehicle) -> bool) {
         let mut place = 0;
@@ -97,6 +110,7 @@ impl Simulation {
             kept
         });
         self.ego = ego;
+        self.lineup.mark_stale();
     }
 
     fn traffic<'a>(&'a self, task: &'a Task) -> Traffic<'a> {

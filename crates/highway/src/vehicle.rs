@@ -86,6 +86,9 @@ pub struct Vehicle {
     pub is_yielding: bool,
     /// Index of the target speed, for a car under meta-actions.
     pub speed_index: u8,
+    /// Its number on the road: the first car there is 1, and a later one has a greater number; 0 until the
+    /// world has given it one.
+    pub id: u32,
 }
 
 impl Vehicle {
@@ -127,6 +130,7 @@ impl Vehicle {
             checks_collisions: true,
             is_yielding: false,
             speed_index: 0,
+            id: 0,
         }
     }
 

@@ -110,6 +110,25 @@ impl World {
     ///
     /// If `seen` has another length than the task's observations.
     pub fn step(&mut self, action: Action<'_>, seen: &mut [f32]) -> Result<Step, ActionError> {
+        self.step_watched(action, seen, |_| {})
+    }
+
+    /// The same; `watch` is shown all cars after every frame on the way.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::step`].
+    ///
+    /// # Panics
+    ///
+    /// As [`World::step`].
+    #[inline]
+    pub fn step_watched(
+        &mut self,
+        action: Action<'_>,
+        seen: &mut [f32],
+        mut watch: impl FnMut(&[Vehicle]),
+    ) -> Result<Step, ActionError> {
         self.task.controls.check(action)?;
         self.check_room(seen);
         self.time += self.task.decision_time;
@@ -117,6 +136,7 @@ impl World {
         obey(&task, &mut self.simulation.vehicles[self.simulation.ego], action);
         for _ in 0..task.frames {
             self.simulation.frame(&task);
+            watch(&self.simulation.vehicles);
         }
         self.observe(seen);
         let view = self.view();
@@ -126,6 +146,7 @@ impl World {
             truncated: task.rules.is_truncated(self.time),
         };
         task.rules.after_step(&task, &mut self.simulation, &mut self.random);
+        self.simulation.number_newcomers();
         Ok(step)
     }
 
@@ -178,6 +199,7 @@ impl World {
         self.time = 0.0;
         self.simulation.clear(task.rules.parameters());
         task.rules.populate(&task, &mut self.simulation, &mut self.random);
+        self.simulation.number_newcomers();
         let view = view(&task, &self.simulation);
         task.observer.begin_episode(&view, &mut self.memory);
     }
