@@ -14,6 +14,7 @@ use cpss::measure::contest::Contest;
 use cpss::play::arm::{Arm, ShieldSettings};
 use cpss::play::policy::PolicySource;
 use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::play::sensor::Gaze;
 use cpss::tasks;
 use cpss_highway::{Action, Scene, TaskId, World};
 use cpss_learn::critic::ensemble::{Ensemble, Room, Scale};
@@ -61,6 +62,7 @@ fn trace(id: TaskId, arm: Arm, seed: u64) -> String {
         settings: &ShieldSettings::shipped(id).unwrap(),
         risk: Arc::new(learned(id)),
         policy: &PolicySource::Builtin(0),
+        gaze: Gaze::PERFECT,
         asks_what_if: true,
     };
     contest.trace(seed).unwrap().text

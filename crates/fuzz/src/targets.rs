@@ -237,6 +237,7 @@ fn some_unit() -> cpss::measure::unit::Unit {
         arm: "cpss".to_owned(),
         policy: 0,
         own: None,
+        sensor: "perfect".to_owned(),
         first_seed: 1_000_000,
         episodes: 2,
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::measure::unit::Unit;
 use crate::play::arm::Arm;
 use crate::play::regime::REGIMES;
+use crate::play::sensor::PERFECT;
 use crate::tasks::{self, SHIPPED_SEEDS, policy_task};
 
 mod check;
@@ -40,6 +41,8 @@ pub struct Plan {
     pub tasks: Vec<String>,
     /// Regimes, by name or path.
     pub regimes: Vec<String>,
+    /// Through which eyes policies and shields see the world: a sensor, by name or path.
+    pub sensor: String,
     /// Arms to compare; `constants` stands for every constant action of a task.
     pub arms: Vec<String>,
     /// Training seeds of the policies; of a task in `own`, places in its list of files, from 0.
@@ -74,6 +77,7 @@ impl Default for Plan {
         Plan {
             tasks: tasks::shipped().iter().map(|task| task.name().to_owned()).collect(),
             regimes: REGIMES.map(str::to_owned).to_vec(),
+            sensor: PERFECT.to_owned(),
             arms: arms.chain(["random", CONSTANTS].map(str::to_owned)).collect(),
             policies: (0..SHIPPED_SEEDS).collect(),
             own: BTreeMap::new(),
@@ -211,6 +215,7 @@ impl Plan {
             arm: arm.to_owned(),
             policy,
             own: self.own.get(task).and_then(|own| own.at(policy)),
+            sensor: self.sensor.clone(),
             first_seed: self.first_seed_of(regime_place, place),
             episodes,
         }));

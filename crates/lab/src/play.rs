@@ -10,6 +10,7 @@
 //! | [`policy`], `view` | which policy drives; what does it see, when it was not made here? |
 //! | [`critic`] | which critic says what each action risks? |
 //! | [`regime`] | how does the traffic drift during an episode? |
+//! | [`sensor`] | through which eyes do policy and shield see the world? |
 //! | `oracle` | what would each action really lead to? (privileged) |
 //! | `seed` | which seeds may be asked for? |
 
@@ -22,5 +23,6 @@ pub(crate) mod oracle;
 pub mod policy;
 pub mod regime;
 pub(crate) mod seed;
+pub mod sensor;
 pub(crate) mod tally;
 pub(crate) mod view;

@@ -27,6 +27,7 @@ fn records() -> Vec<UnitRecord> {
                         arm: arm.to_owned(),
                         policy,
                         own: None,
+                        sensor: "perfect".to_owned(),
                         first_seed: 1_000_000,
                         episodes: 4,
                     };

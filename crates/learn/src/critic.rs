@@ -316,6 +316,30 @@ impl Critic {
         critic
     }
 
+    /// The same critic that reads more numbers, which come last in the fixed part and in each item: it begins by not
+    /// minding them.
+    ///
+    /// # Errors
+    ///
+    /// Fewer numbers than it reads, or more than a layer may have.
+    pub fn widened(&self, fixed: usize, item: usize) -> Result<Critic, BadTopology> {
+        let Shape { fixed: old_fixed, item: old_item, .. } = self.shape;
+        if fixed < old_fixed || item < old_item {
+            return Err(BadTopology::Chain { layer: 0, inputs: fixed, given: old_fixed });
+        }
+        let mut critic = Critic::zeros(Shape { fixed, item, ..self.shape.clone() })?;
+        critic.shift = self.shift;
+        for (old, new) in self.layers.all().zip(critic.layers.all()) {
+            let rows = self.parameters[old.weights()].chunks_exact(old.stride());
+            let wider = critic.parameters[new.weights()].chunks_exact_mut(new.stride());
+            for (row, wider) in rows.zip(wider) {
+                wider[..old.inputs].copy_from_slice(&row[..old.inputs]);
+            }
+            critic.parameters[new.bias()].copy_from_slice(&self.parameters[old.bias()]);
+        }
+        Ok(critic)
+    }
+
     /// The risk of an action, from its logit.
     pub fn risk(&self, logit: f32) -> f64 {
         probability(logit + self.shift)

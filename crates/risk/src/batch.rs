@@ -11,7 +11,7 @@ use cpss_highway::{Action, Scene};
 use cpss_learn::critic::pass::{Batch, Pass};
 
 use crate::escape::Escape;
-use crate::features::{Features, Inputs};
+use crate::features::Features;
 use crate::model::{Assessment, RiskModel, Seen};
 
 /// Judges scenes of one task, many at once. Keep one per thread: it owns its work space.
@@ -41,8 +41,8 @@ impl BatchModel {
     pub fn new(model: RiskModel) -> BatchModel {
         let learned = vec![1.0; model.learned().card().actions.len()];
         BatchModel {
+            features: Features::for_inputs(&model.learned().inputs()),
             model,
-            features: Features::default(),
             batch: Batch::default(),
             pass: Pass::default(),
             scenes: Vec::new(),
@@ -60,7 +60,7 @@ impl BatchModel {
     /// Reads a scene, and gives its place.
     pub fn push(&mut self, scene: &Scene) -> usize {
         let is_readable = self.features.read(self.model.task(), scene);
-        let item = Inputs::of(self.model.task()).item;
+        let item = self.model.learned().inputs().item;
         let place = is_readable.then(|| {
             let (fixed, items) = (self.features.fixed(), self.features.items());
             self.batch.push(fixed.iter().copied(), items.iter().copied(), item);

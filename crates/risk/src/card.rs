@@ -187,9 +187,10 @@ impl LearnedRisk {
     pub fn new(critic: Critic, card: Card) -> Result<LearnedRisk, LearnedRiskError> {
         let steers = card.actions.iter().any(|action| matches!(action, ActionKey::Raw(_)));
         let inputs = if steers { STEERING } else { DRIVING };
-        if card.features != inputs.name {
+        let known = [inputs, inputs.with_doubts()];
+        let Some(inputs) = known.into_iter().find(|inputs| card.features == inputs.name) else {
             return Err(LearnedRiskError::Features { found: card.features, wanted: inputs.name });
-        }
+        };
         let shape = critic.shape();
         let good = |number: f64| (0.0..=1.0).contains(&number);
         let mismatch = |what| Err(LearnedRiskError::Mismatch { what });
@@ -243,5 +244,12 @@ impl LearnedRisk {
     /// Its card.
     pub fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// What it reads.
+    pub fn inputs(&self) -> Inputs {
+        let all = [DRIVING, STEERING, DRIVING.with_doubts(), STEERING.with_doubts()];
+        // A critic that reads anything else was refused.
+        all.into_iter().find(|inputs| inputs.name == self.card.features).unwrap_or(DRIVING)
     }
 }

@@ -10,7 +10,7 @@
 
 mod describe;
 
-use cpss_highway::scene::{Body, Ego};
+use cpss_highway::scene::{Body, Doubt, Ego};
 use cpss_highway::{Scene, Task};
 
 use crate::actions::ActionKey;
@@ -20,9 +20,23 @@ use crate::way::Way;
 use describe::Frame;
 
 impl Inputs {
-    /// What a critic of a task's actions reads.
+    /// What a critic of a task's actions reads, through perfect eyes.
     pub fn of(task: &Task) -> Inputs {
         if pedals(task).is_some() { STEERING } else { DRIVING }
+    }
+
+    /// The same, with how far each number may be off.
+    pub fn with_doubts(self) -> Inputs {
+        match self.name {
+            name if name == DRIVING.name => DRIVING_IN_DOUBT,
+            name if name == STEERING.name => STEERING_IN_DOUBT,
+            _ => self,
+        }
+    }
+
+    /// Whether a critic is told how far the numbers may be off.
+    pub fn has_doubts(&self) -> bool {
+        *self == DRIVING_IN_DOUBT || *self == STEERING_IN_DOUBT
     }
 }
 
@@ -42,6 +56,19 @@ pub const DRIVING: Inputs = Inputs { name: "driving 1", fixed: 18 + 2 * PREVIEW.
 /// For an ego that steers itself: the same, and its swerves.
 pub const STEERING: Inputs =
     Inputs { name: "steering 1", fixed: DRIVING.fixed + SWERVES, item: DRIVING.item + SWERVES };
+/// For an ego under meta-actions, behind a sensor: the same, and how far each number may be off.
+pub const DRIVING_IN_DOUBT: Inputs = DRIVING.plus_doubts("driving 1 in doubt");
+/// For an ego that steers itself, behind a sensor.
+pub const STEERING_IN_DOUBT: Inputs = STEERING.plus_doubts("steering 1 in doubt");
+/// Numbers that say how far a body may be off, and how far the scene as a whole.
+const DOUBTS: (usize, usize) = (4, 1);
+
+impl Inputs {
+    const fn plus_doubts(self, name: &'static str) -> Inputs {
+        Inputs { name, fixed: self.fixed + DOUBTS.1, item: self.item + DOUBTS.0 }
+    }
+}
+
 /// The most bodies that are told apart; of more, those that come closest.
 pub const MOST_ITEMS: usize = 16;
 
@@ -68,6 +95,7 @@ pub struct Features {
     sources: Vec<Source>,
     candidates: Vec<Candidate>,
     escape: Option<Escape>,
+    has_doubts: bool,
 }
 
 /// A body of a scene.
@@ -101,6 +129,11 @@ struct Candidate {
 }
 
 impl Features {
+    /// Features for a critic that reads these inputs.
+    pub fn for_inputs(inputs: &Inputs) -> Features {
+        Features { has_doubts: inputs.has_doubts(), ..Features::default() }
+    }
+
     /// Reads a scene; `false` if it cannot be read, and then there are no numbers.
     pub fn read(&mut self, task: &Task, scene: &Scene) -> bool {
         self.fixed.clear();
@@ -120,6 +153,9 @@ impl Features {
         if let Some(swerves) = &swerves {
             push(&mut self.fixed, *swerves.room());
         }
+        if self.has_doubts {
+            push(&mut self.fixed, [scene.missed * 5.0]);
+        }
         self.escape = self.escape_without(task, scene, None, &frame.way);
         for index in 0..self.candidates.len() {
             let candidate = self.candidates[index];
@@ -128,6 +164,11 @@ impl Features {
             if let Some(swerves) = &swerves {
                 let body = candidate.source.body(scene);
                 push(&mut self.items, swerves.closeness(network, body));
+            }
+            if self.has_doubts {
+                let Doubt { along, across, speed, age } =
+                    candidate.source.body(scene).doubt.unwrap_or_default();
+                push(&mut self.items, [along / 2.0, across / 0.5, speed / 2.0, age]);
             }
         }
         let is_sound = self.fixed.iter().chain(&self.items).all(|number| number.is_finite());

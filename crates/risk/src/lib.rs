@@ -15,6 +15,7 @@
 //! - [`model`]: the main flow. Start there; [`mod@batch`] is the same for many scenes at once.
 //! - [`features`]: a scene as numbers; `way`: where lanes lead; `swerve`: where an ego that steers itself could be
 //!   soon; `escape`: which ways out it has.
+//! - [`track`]: where everybody is now, by all that a sensor has shown.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
 //! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
@@ -33,6 +34,7 @@ pub mod features;
 pub mod model;
 pub mod proximity;
 mod swerve;
+pub mod track;
 mod way;
 
 pub use actions::{ActionKey, UnknownAction};
@@ -41,3 +43,4 @@ pub use card::{Card, LearnedRisk, LearnedRiskError};
 pub use features::Features;
 pub use model::{Assessment, Blame, Hazard, RiskModel};
 pub use proximity::{Margin, Pose, Proximity};
+pub use track::Tracker;

@@ -23,7 +23,7 @@ use cpss_learn::critic::Scratch;
 
 use crate::actions::{Outputs, UnknownAction};
 use crate::card::LearnedRisk;
-use crate::features::{Features, Inputs, Source};
+use crate::features::{Features, Source};
 
 /// Judges scenes of one task. Keep one per thread: it owns its work space.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl RiskModel {
         Ok(RiskModel {
             task: Arc::clone(task),
             outputs,
-            features: Features::default(),
+            features: Features::for_inputs(&risk.inputs()),
             scratch: Scratch::default(),
             risks: vec![1.0; learned],
             without: vec![1.0; learned],
@@ -152,7 +152,7 @@ impl RiskModel {
     /// would fall most. `None` if the scene could not be read.
     pub fn blame(&mut self, scene: &Scene, action: Action<'_>) -> Option<Blame> {
         let controls = &self.task.controls;
-        let (items, item) = (self.features.items(), Inputs::of(&self.task).item);
+        let (items, item) = (self.features.items(), self.risk.inputs().item);
         if self.features.fixed().is_empty() {
             return None;
         }

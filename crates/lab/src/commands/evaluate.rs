@@ -19,6 +19,7 @@ use crate::play::critic::RiskSource;
 use crate::play::policy::PolicySource;
 use crate::play::regime::{Regime, RegimeSpec};
 use crate::play::seed;
+use crate::play::sensor::{Behind, Gaze, SensorSpec};
 use crate::play::view;
 use crate::terminal::meter::Meter;
 use crate::terminal::say;
@@ -40,6 +41,12 @@ pub(super) struct Options {
     /// Drift: stationary, mild, average, high, or a .toml file
     #[arg(long, default_value = "stationary")]
     regime: String,
+    /// Eyes: perfect, good, fair, poor, or a .toml file
+    #[arg(long, default_value = "perfect")]
+    sensor: String,
+    /// Who looks through the sensor; the other sees the world as it is
+    #[arg(long, value_enum, default_value_t)]
+    behind: Behind,
     /// Method: dqn, cpss, priced, fixed (the constant threshold that makes the same promise), budget-only,
     /// context-only, oracle, random or constant:K; cpss:B, priced:B and fixed:B have a budget of their own,
     /// threshold:X any constant threshold
@@ -60,10 +67,11 @@ pub(super) struct Options {
     /// of which the tables' own begin at 19000000
     #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     seed: u64,
-    /// Critic: drift (shipped, learned over all regimes), stationary (shipped), or a .safetensors file that
-    /// `cpss risk learn` wrote
-    #[arg(long, default_value = "drift")]
-    risk: RiskSource,
+    /// Critic: drift (shipped, learned over all regimes), sensed (shipped, learned behind sensors), stationary (shipped),
+    /// or a .safetensors file that `cpss risk learn` wrote. Without a word, sensed where eyes are not perfect, and else
+    /// drift
+    #[arg(long)]
+    risk: Option<RiskSource>,
     /// Shield settings as a .toml file, instead of the task's own
     #[arg(long)]
     shield: Option<PathBuf>,
@@ -90,6 +98,7 @@ pub(super) struct Options {
 /// Runs `cpss evaluate`.
 pub(super) fn run(options: &Options) -> Result<()> {
     let spec = RegimeSpec::load(&options.regime)?;
+    let sensor = SensorSpec::load(&options.sensor)?;
     let policy = (!options.method.is_floor()).then_some(&options.policy);
     let config = view::config_for(policy, options.env, options.config.as_ref())?;
     let regime = Regime::new(spec, options.env, &config)?;
@@ -122,8 +131,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
         regime_name: &options.regime,
         arm,
         settings: &settings,
-        risk: options.risk.load(options.env)?,
+        risk: options.risk_source(&sensor).load(options.env)?,
         policy: &options.policy,
+        gaze: Gaze { sensor: sensor.sensor(), behind: options.behind },
         asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
@@ -143,6 +153,13 @@ pub(super) fn run(options: &Options) -> Result<()> {
         say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {
         print_for_people(options, &summary)
+    }
+}
+
+impl Options {
+    /// The critic that was asked for, or the one that was learned for such eyes.
+    fn risk_source(&self, sensor: &SensorSpec) -> RiskSource {
+        self.risk.clone().unwrap_or_else(|| RiskSource::behind(&sensor.sensor()))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::episode::Player;
 use crate::play::policy::PolicySource;
 use crate::play::regime::Regime;
+use crate::play::sensor::Gaze;
 use crate::record::EpisodeRecord;
 use crate::trace::{Cell, TraceWriter};
 
@@ -33,6 +34,8 @@ pub struct Contest<'a> {
     pub risk: Arc<LearnedRisk>,
     /// The policy.
     pub policy: &'a PolicySource,
+    /// Through which eyes policy and shield see the world.
+    pub gaze: Gaze,
     /// Whether it is found out what each refused action would have led to, which takes most of the time where
     /// there are many; a trace always tells.
     pub asks_what_if: bool,
@@ -158,6 +161,8 @@ impl Contest<'_> {
             true => None,
             false => Some(self.policy.load(self.regime.task())?),
         };
-        Player::new(self.regime, self.arm, self.settings, policy, Arc::clone(&self.risk))
+        let risk = Arc::clone(&self.risk);
+        let player = Player::new(self.regime, self.arm, self.settings, policy, risk)?;
+        Ok(player.behind(self.gaze))
     }
 }

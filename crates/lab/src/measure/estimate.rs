@@ -195,6 +195,7 @@ mod tests {
             arm: arm.to_owned(),
             policy,
             own: None,
+            sensor: "perfect".to_owned(),
             first_seed: 0,
             episodes,
         };

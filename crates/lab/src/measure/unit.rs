@@ -16,6 +16,7 @@ use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::{RiskSource, hash};
 use crate::play::policy::{PolicySource, shipped};
 use crate::play::regime::{Regime, RegimeSpec};
+use crate::play::sensor::{Behind, Gaze, PERFECT, SensorSpec};
 use crate::play::{seed, view};
 use crate::record::EpisodeRecord;
 use crate::tasks;
@@ -34,6 +35,9 @@ pub struct Unit {
     /// Its file and what it sees, if it was made elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnPolicy>,
+    /// Sensor, by name or path.
+    #[serde(default = "perfect", skip_serializing_if = "is_perfect")]
+    pub sensor: String,
     /// First episode's seed.
     pub first_seed: u64,
     /// How many episodes.
@@ -63,11 +67,20 @@ pub struct OwnPolicy {
     pub config: Option<Value>,
 }
 
+fn perfect() -> String {
+    PERFECT.to_owned()
+}
+
+fn is_perfect(sensor: &str) -> bool {
+    sensor == PERFECT
+}
+
 impl Unit {
     /// A file name that no other unit of a plan has.
     pub fn name(&self) -> String {
-        let Unit { task, regime, arm, policy, own: _, first_seed, episodes } = self;
-        let name = format!("{task}_{regime}_{arm}_{policy}_{first_seed}_{episodes}");
+        let Unit { task, regime, arm, policy, own: _, sensor, first_seed, episodes } = self;
+        let sensor = if is_perfect(sensor) { String::new() } else { format!("_{sensor}") };
+        let name = format!("{task}_{regime}{sensor}_{arm}_{policy}_{first_seed}_{episodes}");
         // A regime may be a path, and an arm has a colon; neither belongs into a file's name.
         name.replace(['/', '\\', ':', '*'], "-")
     }
@@ -81,12 +94,14 @@ impl Unit {
         let task: TaskId = self.task.parse()?;
         let settings = ShieldSettings::shipped(task)?;
         let regime = RegimeSpec::load(&self.regime)?;
+        let sensor = SensorSpec::load(&self.sensor)?.sensor();
         let policy = match &self.own {
             Some(own) => fs::read(&own.file).with_context(|| format!("the policy {}", own.file))?,
             None => shipped(task, self.policy).map_or(Vec::new(), |policy| policy.to_bytes()),
         };
-        let critic = hash(&*RiskSource::default().load(task)?);
-        let inputs = format!("{settings:?}; {regime:?}; {:?}; {critic}", tasks::of(task).spec);
+        let critic = hash(&*RiskSource::behind(&sensor).load(task)?);
+        let of_task = &tasks::of(task).spec;
+        let inputs = format!("{settings:?}; {regime:?}; {sensor:?}; {of_task:?}; {critic}");
         let digest = Sha256::new().chain_update(inputs).chain_update(policy).finalize();
         let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("CPSS_SOURCES"));
@@ -122,6 +137,7 @@ impl Unit {
             Some(own) => (own.file.parse()?, own.config.as_ref()),
             None => (PolicySource::Builtin(self.policy), None),
         };
+        let sensor = SensorSpec::load(&self.sensor)?.sensor();
         let config = view::config_for((!arm.is_floor()).then_some(&policy), task, given)?;
         act(&Contest {
             regime: &Regime::new(RegimeSpec::load(&self.regime)?, task, &config)?,
@@ -129,7 +145,8 @@ impl Unit {
             arm,
             settings: &ShieldSettings::shipped(task)?,
             policy: &policy,
-            risk: RiskSource::default().load(task)?,
+            risk: RiskSource::behind(&sensor).load(task)?,
+            gaze: Gaze { sensor, behind: Behind::Both },
             // The tables ask it of whole methods alone, not of every point of the frontier.
             asks_what_if: arm.given().is_none(),
         })
@@ -148,6 +165,7 @@ mod tests {
             arm: "cpss".to_owned(),
             policy,
             own: None,
+            sensor: perfect(),
             first_seed: 0,
             episodes: 1,
         };

@@ -12,6 +12,7 @@ use super::{CONSTANTS, OwnPolicies, Plan};
 use crate::play::arm::Arm;
 use crate::play::regime::RegimeSpec;
 use crate::play::seed;
+use crate::play::sensor::SensorSpec;
 
 /// The most episodes that a cell may have; as of `cpss evaluate`.
 const MOST_EPISODES: u64 = 10_000_000;
@@ -25,6 +26,7 @@ impl Plan {
         for regime in &self.regimes {
             RegimeSpec::load(regime)?;
         }
+        SensorSpec::load(&self.sensor)?;
         for arm in self.arms.iter().filter(|arm| *arm != CONSTANTS).cloned().chain(self.frontier())
         {
             arm.parse::<Arm>().map_err(|hint| anyhow!("`{arm}` is no arm: {hint}"))?;

@@ -1,7 +1,8 @@
 //! Which critics come with the program, and how is one read from a file?
 //!
-//! Two sets: one learned over all built-in regimes, which every command uses unless told otherwise, and one
-//! learned in stationary traffic only, for asking what happens when the world is not as learned.
+//! Three sets: one learned over all built-in regimes, which every command uses unless told otherwise; one learned
+//! over all of them behind sensors, for eyes that are not perfect; and one learned in stationary traffic with perfect
+//! eyes only, for asking what happens when the world is not as learned.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
-use cpss_highway::TaskId;
+use cpss_highway::{Sensor, TaskId};
 use cpss_risk::LearnedRisk;
 use sha2::{Digest, Sha256};
 
@@ -21,6 +22,8 @@ pub enum RiskSource {
     /// Shipped, learned over all regimes.
     #[default]
     Drift,
+    /// Shipped, learned over all regimes behind sensors.
+    Sensed,
     /// Shipped, learned in stationary traffic only.
     Stationary,
     /// A file that `cpss risk learn` wrote.
@@ -33,6 +36,7 @@ impl FromStr for RiskSource {
     fn from_str(text: &str) -> Result<RiskSource, Self::Err> {
         Ok(match text {
             "drift" => RiskSource::Drift,
+            "sensed" => RiskSource::Sensed,
             "stationary" => RiskSource::Stationary,
             path => RiskSource::File(path.to_owned()),
         })
@@ -43,13 +47,22 @@ impl std::fmt::Display for RiskSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             RiskSource::Drift => "drift",
+            RiskSource::Sensed => "sensed",
             RiskSource::Stationary => "stationary",
             RiskSource::File(path) => path,
         })
     }
 }
 
+/// The file of a task's critic that was learned behind sensors.
+const SENSED: &str = "risk-sensed.safetensors";
+
 impl RiskSource {
+    /// The shipped critic for such eyes.
+    pub fn behind(sensor: &Sensor) -> RiskSource {
+        if sensor.is_perfect() { RiskSource::Drift } else { RiskSource::Sensed }
+    }
+
     /// Reads the critic.
     ///
     /// # Errors
@@ -59,12 +72,17 @@ impl RiskSource {
         let read;
         let file = match self {
             RiskSource::Drift => shipped(id, "risk.safetensors")?,
+            RiskSource::Sensed => match tasks::of(id).file(SENSED) {
+                Some(file) => file,
+                // A tracker serves any critic; one that has not learned how far it is off is the next best.
+                None => shipped(id, "risk.safetensors")?,
+            },
             RiskSource::Stationary => shipped(id, "risk-stationary.safetensors")?,
             RiskSource::File(path) => {
                 read = std::fs::read(Path::new(path)).map_err(|error| {
                     let way = match error.kind() {
                         ErrorKind::NotFound => {
-                            "; give drift, stationary, or a file that `cpss risk learn` wrote"
+                            "; give drift, sensed, stationary, or a file that `cpss risk learn` wrote"
                         }
                         _ => "",
                     };

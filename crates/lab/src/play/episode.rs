@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Task, World};
+use cpss_highway::{Action, Scene, Step, Task, World};
 use cpss_learn::QFunction;
 use cpss_learn::network::greedy;
-use cpss_risk::{Blame, LearnedRisk, RiskModel};
+use cpss_risk::{Blame, Hazard, LearnedRisk, RiskModel};
 use cpss_shield::{
     Account, Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield,
     Situation,
@@ -22,6 +22,7 @@ use super::branch::{Branch, Brancher, look_ahead};
 use super::ending::realised_cost;
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
+use super::sensor::{Gaze, Sight};
 use super::tally::{Taken, Tally};
 use crate::record::EpisodeRecord;
 use crate::record::what_if::WhatIf;
@@ -90,7 +91,10 @@ pub struct Player<'a> {
     /// What is remembered of the critic's surprises; from episode to episode if `remembers`.
     memory: Memory,
     remembers: bool,
+    /// The world as it is, on which everything is measured.
     scene: Scene,
+    /// What is seen of it, where eyes are not perfect.
+    sight: Option<Sight>,
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
@@ -141,6 +145,7 @@ impl<'a> Player<'a> {
             shield: Shield::new(arm.shield(settings))
                 .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
             scene: Scene::default(),
+            sight: None,
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
@@ -160,6 +165,11 @@ impl<'a> Player<'a> {
         let rules = RiskRules::new(RiskSpec { rate, ..*self.rules.spec() })
             .map_err(|error| anyhow!("the memory: {error}"))?;
         Ok(Player { rules, memory: rules.memory(), remembers: true, ..self })
+    }
+
+    /// The same player, who looks through a sensor.
+    pub fn behind(self, gaze: Gaze) -> Player<'a> {
+        Player { sight: Sight::through(gaze), ..self }
     }
 
     /// The same player, who does not ask what refused actions would have led to, which takes its time.
@@ -188,7 +198,7 @@ impl<'a> Player<'a> {
     /// A policy that gives a value which is no number; it never becomes an action.
     pub fn play_with(&mut self, observer: &mut dyn Observer, seed: u64) -> Result<EpisodeRecord> {
         let (mut world, mut drift) = self.regime.begin(seed);
-        self.begin(&mut world, seed);
+        self.begin(&mut world, seed)?;
         observer.begin(seed, world.task(), &self.shield, self.risk.learned());
         let mut account = self.rules.account();
         let mut random = random_proposals(seed);
@@ -198,8 +208,7 @@ impl<'a> Player<'a> {
             let (density, unavoidable) = self.assess(&world, &drift)?;
             let decision = self.judge(observer, proposal, density, unavoidable)?;
             let branch = self.branch(&world, &drift, &decision)?;
-            let step = world.step(Action::Index(decision.executed()), &mut self.seen)?;
-            self.scene.observe(&world);
+            let step = self.step(&mut world, Action::Index(decision.executed()))?;
             let closeness = realised_cost(&self.scene, &world, &step);
             let settlement = self.settle(decision, unavoidable, &mut account)?;
             observer.settled(&Outcome {
@@ -229,19 +238,39 @@ impl<'a> Player<'a> {
     }
 
     /// Makes itself ready for an episode.
-    fn begin(&mut self, world: &mut World, seed: u64) {
+    fn begin(&mut self, world: &mut World, seed: u64) -> Result<()> {
         world.observe(&mut self.seen);
         self.scene.observe(world);
+        if let Some(sight) = &mut self.sight {
+            sight.begin(world, seed)?;
+            sight.show_policy(&mut self.seen);
+        }
         self.shield.reset();
         if !self.remembers {
             self.memory = self.rules.memory();
         }
         self.tally.begin(seed);
+        Ok(())
+    }
+
+    /// Steps the world, and looks at it.
+    fn step(&mut self, world: &mut World, action: Action<'_>) -> Result<Step> {
+        let step = match &mut self.sight {
+            None => world.step(action, &mut self.seen)?,
+            Some(sight) => {
+                let step = sight.step(world, action, &mut self.seen)?;
+                sight.show_policy(&mut self.seen);
+                step
+            }
+        };
+        self.scene.observe(world);
+        Ok(step)
     }
 
     /// Works out what each action risks and costs; returns the density, and the risk that cannot be avoided.
     fn assess(&mut self, world: &World, drift: &Drift) -> Result<(f64, f64)> {
-        let assessment = self.risk.assess(&self.scene);
+        let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
+        let assessment = self.risk.assess(scene);
         let density = assessment.density;
         let recalibration = self.memory.recalibration();
         self.costs.resize(assessment.risks.len(), 0.0);
@@ -269,7 +298,10 @@ impl<'a> Player<'a> {
             Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
         let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
         let blame = match decision.verdict().intervenes() && observer.wants_blame() {
-            true => self.risk.blame(&self.scene, Action::Index(proposal)),
+            true => {
+                let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
+                blame(&mut self.risk, Action::Index(proposal), (scene, &self.scene))
+            }
             false => None,
         };
         observer.judged(&Judged {
@@ -329,6 +361,22 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
+}
+
+/// Who is to blame for the risk of an action in the scene as it is seen: a body of the true one.
+fn blame(
+    risk: &mut RiskModel,
+    action: Action<'_>,
+    (seen, truth): (&Scene, &Scene),
+) -> Option<Blame> {
+    let mut blame = risk.blame(seen, action)?;
+    if let Hazard::Car(place) = blame.hazard {
+        let id = seen.others.get(place)?.id;
+        let place = truth.others.iter().position(|other| other.id == id);
+        // A car that is only remembered is nobody whom one could point at.
+        blame.hazard = place.map_or(Hazard::Road, Hazard::Car);
+    }
+    Some(blame)
 }
 
 /// Proposals of the random arm, from a stream that belongs to nobody else.

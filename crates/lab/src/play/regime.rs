@@ -2,7 +2,8 @@
 //!
 //! A regime is a TOML file: how intense the drift may get, how often it changes and how fast. One
 //! number per moment, the intensity `u` in [0, 1], comes out of the episode's seed ([`Timeline`]);
-//! it makes traffic denser at the start ([`Regime`]) and rougher all along ([`Drift`]). The
+//! it makes traffic denser, from the start on ([`Regime`]) and wherever cars can come and go out of sight, and rougher
+//! all along ([`Drift`]). The
 //! built-in ones are files like any other: `experiments/regimes/`.
 //!
 //! **Invariants:** at intensity zero nothing is done to the world, so a stationary episode is
@@ -44,6 +45,9 @@ pub struct RegimeSpec {
     /// How long a change takes \[s\]; 0 is abrupt.
     #[serde(default)]
     pub ramp: f64,
+    /// Whether the number of cars is that of the episode's first intensity all along, as in version 0.1.
+    #[serde(default)]
+    pub keeps_density: bool,
     /// What full intensity does.
     #[serde(default)]
     pub full: Intensity,
@@ -240,9 +244,8 @@ impl Regime {
         let intensity = timeline.at(0.0);
         let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
         let mut world = World::new(Arc::clone(&self.tasks[level]), seed);
-        let mut drift = Drift::new(self.spec.full.clone(), world.parameters(), timeline, random);
+        let mut drift = Drift::new(&self.spec, world.parameters(), timeline, random);
         drift.add_cars(&mut world, intensity);
-        drift.apply(&mut world);
         (world, drift)
     }
 }

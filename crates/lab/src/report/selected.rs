@@ -196,6 +196,7 @@ mod tests {
             arm: arm.to_owned(),
             policy: 0,
             own: None,
+            sensor: "perfect".to_owned(),
             first_seed: 7,
             episodes: 3,
         };

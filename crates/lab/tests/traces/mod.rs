@@ -9,6 +9,7 @@ use cpss::measure::contest::Contest;
 use cpss::play::arm::{Arm, ShieldSettings};
 use cpss::play::policy::PolicySource;
 use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::play::sensor::Gaze;
 use cpss::tasks::policy_config;
 use cpss::trace::chain::Chain;
 use cpss::trace::{End, Header, Step};
@@ -72,6 +73,7 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
         settings: &ShieldSettings::shipped(task).unwrap(),
         risk: Arc::new(critic(regime.task())),
         policy: &PolicySource::Builtin(0),
+        gaze: Gaze::PERFECT,
         asks_what_if: true,
     };
     contest.trace(seed).unwrap().text

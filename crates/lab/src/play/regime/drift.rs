@@ -1,7 +1,7 @@
 //! What does drift do to a running world?
 //!
-//! Before every decision [`Drift::apply`] brings the drivers' parameters up to the present intensity,
-//! and now and then makes the car ahead of the ego brake. Everything goes through
+//! Before every decision [`Drift::apply`] brings the drivers' parameters and the number of cars up to the present
+//! intensity (`density`), and now and then makes the car ahead of the ego brake. Everything goes through
 //! [`World::disturb`], and every draw comes from a stream of the episode's own.
 
 use std::sync::Arc;
@@ -12,9 +12,13 @@ use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::LENGTH;
 use cpss_highway::{Disturbance, World};
 
-use super::{Intensity, Timeline};
+use super::{Intensity, RegimeSpec, Timeline};
 use crate::tasks::{self, Arrivals, Spawning};
 
+mod density;
+
+/// Places that are tried for a car.
+const TRIES: usize = 10;
 /// Time gap between the ego and an extra car \[s\].
 const EGO_HEADWAY: f64 = 2.0;
 
@@ -26,17 +30,28 @@ pub struct Drift {
     timeline: Timeline,
     random: Generator,
     applied: f64,
+    /// The intensity that the number of cars is of.
+    dense: f64,
+    keeps_density: bool,
 }
 
 impl Drift {
     /// The drift of an episode whose drivers have these parameters to begin with.
     pub(super) fn new(
-        full: Intensity,
+        spec: &RegimeSpec,
         base: DriverParameters,
         timeline: Timeline,
         random: Generator,
     ) -> Drift {
-        Drift { full, base, timeline, random, applied: 0.0 }
+        let (full, keeps_density) = (spec.full.clone(), spec.keeps_density);
+        let dense = timeline.at(0.0);
+        Drift { full, base, timeline, random, applied: 0.0, dense, keeps_density }
+    }
+
+    /// The intensity that drivers were last told.
+    #[cfg(test)]
+    pub(super) fn intensity(&self) -> f64 {
+        self.applied
     }
 
     /// Brings the world up to the present intensity; call before every decision.
@@ -50,6 +65,9 @@ impl Drift {
                 let chance = blend(usual, self.full.spawn_probability, intensity);
                 let _ = world.disturb(Disturbance::SpawnProbability(chance));
             }
+        }
+        if intensity != self.dense && !self.keeps_density {
+            self.follow_density(world, intensity);
         }
         let chance = intensity * self.full.brakings_per_second * world.task().decision_time;
         if chance > 0.0 && self.random.random() < chance {
@@ -81,22 +99,27 @@ impl Drift {
     /// Puts extra cars on the road, where there is room. Some tasks have a config for it instead.
     pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
         for arrivals in &tasks::of(world.task().id).spec.drift.arrivals {
-            let count = f64::from(self.full.extra(&arrivals.name, arrivals.count));
-            for _ in 0..(count * intensity).round() as u32 {
-                self.add_car(world, arrivals);
+            for _ in 0..self.extra(arrivals, intensity) {
+                self.add_car(world, arrivals, 0.0);
             }
         }
     }
 
-    fn add_car(&mut self, world: &mut World, arrivals: &Arrivals) {
-        const TRIES: usize = 10;
+    /// How many cars of a kind are extra at an intensity.
+    fn extra(&self, arrivals: &Arrivals, intensity: f64) -> u32 {
+        let count = f64::from(self.full.extra(&arrivals.name, arrivals.count));
+        (count * intensity).round() as u32
+    }
+
+    /// Puts a car on the road, at least this far from the ego; `false` if no room was found.
+    fn add_car(&mut self, world: &mut World, arrivals: &Arrivals, away: f64) -> bool {
         let network = Arc::clone(&world.task().network);
         let lanes_of = |[from, to]: &[String; 2]| {
             [0, 1].map(|place| network.find_lane(from, to, place)).into_iter().flatten()
         };
         let lanes: Vec<LaneId> = arrivals.roads.iter().flat_map(lanes_of).collect();
         for _ in 0..TRIES {
-            let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return };
+            let Some(&lane) = lanes.get(self.random.choice(lanes.len())) else { return false };
             let along = self.random.uniform(0.0, network.lane(lane).length);
             let spread = self.full.speed_spread;
             let speed = arrivals.speed * self.random.uniform(1.0 - spread, 1.0 + spread);
@@ -104,15 +127,16 @@ impl Drift {
                 [] => None,
                 places => network.node(&places[self.random.choice(places.len())]),
             };
-            if !self.has_room(world, lane, along, speed) {
+            if !self.has_room(world, lane, along, speed) || !is_away(world, lane, along, away) {
                 continue;
             }
             let target_speed = speed.max(arrivals.cruise * (1.0 - spread));
             let arrival = Disturbance::Arrival { lane, along, speed, target_speed, destination };
             if world.disturb(arrival).is_ok() {
-                return;
+                return true;
             }
         }
+        false
     }
 
     /// Whether nobody would be too close to a car there: each follower keeps upstream's headway
@@ -155,6 +179,12 @@ impl Drift {
             let _ = world.disturb(Disturbance::Braking { vehicle, deceleration, duration });
         }
     }
+}
+
+/// Whether a place is at least this far from the ego \[m\].
+fn is_away(world: &World, lane: LaneId, along: f64, away: f64) -> bool {
+    let [x, y] = world.task().network.lane(lane).position(along, 0.0);
+    (world.ego().x - x).hypot(world.ego().y - y) >= away
 }
 
 fn blend(usual: f64, full: f64, intensity: f64) -> f64 {

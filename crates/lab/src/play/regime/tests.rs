@@ -102,7 +102,7 @@ fn extra_at_the_merge(full: &Intensity) -> [usize; 2] {
         let spec = RegimeSpec { full: full.clone(), ..RegimeSpec::load("stationary").unwrap() };
         let mut random = Generator::seeded(seed);
         let timeline = Timeline::draw(&spec, 14.0, &mut random);
-        Drift::new(full.clone(), world.parameters(), timeline, random).add_cars(&mut world, 1.0);
+        Drift::new(&spec, world.parameters(), timeline, random).add_cars(&mut world, 1.0);
         let [now, now_on_ramp] = count(&world);
         [now - all - (now_on_ramp - on_ramp), now_on_ramp - on_ramp]
     });
@@ -139,4 +139,60 @@ fn a_bad_regime_is_refused_by_name() {
     let named = "name = 'x'\npeak = 1\nchanges = 1\n[full.extra_cars]\nmerge_rmp = 1";
     assert!(refuse(named).contains("`merge_rmp`; there are merge_highway, merge_ramp,"));
     assert!(RegimeSpec::load("wild").unwrap_err().to_string().contains("`wild`"));
+}
+
+/// Plays an episode, and tells of every decision how many cars there are and how near to the ego one came or went.
+fn comings_and_goings(id: TaskId, regime: &str, seed: u64) -> Vec<(usize, f64)> {
+    let regime = Regime::new(RegimeSpec::load(regime).unwrap(), id, &json!({})).unwrap();
+    let (mut world, mut drift) = regime.begin(seed);
+    let mut seen = vec![0.0; world.task().observer.len()];
+    let mut found = Vec::new();
+    for _ in 0..40 {
+        let before: Vec<_> = world.vehicles().to_vec();
+        drift.apply(&mut world);
+        let (ego, after) = (world.ego(), world.vehicles());
+        let differs = |a: &[cpss_highway::vehicle::Vehicle],
+                       b: &[cpss_highway::vehicle::Vehicle]| {
+            let gone = a.iter().filter(|car| b.iter().all(|other| other.id != car.id));
+            gone.map(|car| (car.x - ego.x).hypot(car.y - ego.y)).fold(f64::INFINITY, f64::min)
+        };
+        found.push((after.len(), differs(&before, after).min(differs(after, &before))));
+        if world.step(Action::Index(1), &mut seen).unwrap().is_over() {
+            break;
+        }
+    }
+    found
+}
+
+#[test]
+fn traffic_gets_denser_and_thinner_during_an_episode_out_of_sight() {
+    for id in [TaskId::HighwayV0, TaskId::MergeV0, TaskId::RoundaboutV0] {
+        let all: Vec<_> = (0..20).flat_map(|seed| comings_and_goings(id, "high", seed)).collect();
+        let changes = all.iter().filter(|(_, nearest)| nearest.is_finite()).count();
+        assert!(changes >= 3, "{id:?}: {changes}");
+        assert!(all.iter().all(|(_, nearest)| *nearest >= 80.0), "{id:?}");
+    }
+    let counts = |seed| comings_and_goings(TaskId::HighwayV0, "high", seed);
+    let rises = |found: &[(usize, f64)]| found.windows(2).any(|pair| pair[1].0 > pair[0].0);
+    let falls = |found: &[(usize, f64)]| found.windows(2).any(|pair| pair[1].0 < pair[0].0);
+    assert!((0..20).any(|seed| rises(&counts(seed))) && (0..20).any(|seed| falls(&counts(seed))));
+}
+
+#[test]
+fn the_regimes_of_0_1_keep_the_density_of_their_start() {
+    for seed in 0..20 {
+        let found = comings_and_goings(TaskId::HighwayV0, "high-0.1", seed);
+        assert!(found.iter().all(|(_, nearest)| nearest.is_infinite()));
+    }
+}
+
+#[test]
+fn regression_drift_is_applied_once_before_the_first_decision() {
+    let regime =
+        Regime::new(RegimeSpec::load("high").unwrap(), TaskId::MergeV0, &json!({})).unwrap();
+    for seed in 0..200 {
+        let (world, drift) = regime.begin(seed);
+        assert!(world.vehicles().iter().all(|car| car.braking.is_none()), "nobody brakes yet");
+        assert_eq!(drift.intensity(), 0.0, "nothing is applied before the first decision");
+    }
 }
