@@ -48,6 +48,9 @@ pub struct Card {
 pub struct Learning {
     /// The regimes it was learned in.
     pub regimes: Vec<String>,
+    /// The sensors it was learned behind; none for perfect eyes.
+    #[serde(default)]
+    pub sensors: Vec<String>,
     /// The seed of weights and batches.
     pub seed: u64,
     /// Rounds of data.
@@ -65,6 +68,9 @@ pub struct Learning {
 pub struct Calibration {
     /// The regimes it was calibrated in.
     pub regimes: Vec<String>,
+    /// The sensors it was calibrated behind; none on cards of before there were sensors: perfect eyes then.
+    #[serde(default)]
+    pub sensors: Vec<String>,
     /// Episodes, and the first of their seeds.
     pub episodes: u64,
     /// The first of their seeds.
@@ -89,6 +95,9 @@ pub struct Calibration {
     /// The surprise in each of the regimes by itself; none on cards of before it was looked at.
     #[serde(default)]
     pub by_regime: Vec<RegimeSurprise>,
+    /// The surprise behind each of the sensors by itself, likewise.
+    #[serde(default)]
+    pub by_sensor: Vec<RegimeSurprise>,
 }
 
 /// What was not foreseen in one regime, on average.
@@ -145,6 +154,9 @@ pub enum LearnedRiskError {
 /// The largest difference of risk that may count as none.
 pub const MOST_RESOLUTION: f64 = 0.1;
 
+/// The sensor of which cards that name none speak.
+pub const PERFECT_EYES: &str = "perfect";
+
 /// The metadata entry that holds the card.
 const CARD: &str = "card";
 
@@ -166,15 +178,26 @@ impl Card {
     /// Whether its risks were, with confidence, not too low on average, on fresh episodes under a shield with a
     /// budget, and in no regime clearly too low. Only then a budget promises anything.
     pub fn is_conservative(&self) -> bool {
-        let Calibration { episodes, budgets, surprise_ci95, by_regime, .. } = &self.calibration;
+        let Calibration { episodes, budgets, surprise_ci95, by_regime, by_sensor, .. } =
+            &self.calibration;
         let clearly_low = |regime: &RegimeSurprise| regime.ci95[0] > 0.0;
         let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
-        sound && !by_regime.iter().any(clearly_low)
+        sound && !by_regime.iter().chain(by_sensor).any(clearly_low)
     }
 
-    /// The same, and it was calibrated in this regime: of other traffic nothing is known.
+    /// The same, and it was calibrated in this regime through perfect eyes: of other traffic nothing is known.
     pub fn is_conservative_in(&self, regime: &str) -> bool {
-        self.is_conservative() && self.calibration.regimes.iter().any(|known| known == regime)
+        self.is_conservative_behind(regime, PERFECT_EYES)
+    }
+
+    /// The same, and it was calibrated in this regime behind this sensor.
+    pub fn is_conservative_behind(&self, regime: &str, sensor: &str) -> bool {
+        let Calibration { regimes, sensors, .. } = &self.calibration;
+        let knows_sensor = match sensors.as_slice() {
+            [] => sensor == PERFECT_EYES,
+            known => known.iter().any(|known| known == sensor),
+        };
+        self.is_conservative() && knows_sensor && regimes.iter().any(|known| known == regime)
     }
 }
 

@@ -144,11 +144,12 @@ pub(super) fn run(options: &Options) -> Result<()> {
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
-    summary.promise = (arm.promises() && contest.risk.card().is_conservative_in(&options.regime))
-        .then(|| {
-            let budget = arm.given().unwrap_or(settings.spec.budget);
-            mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
-        });
+    summary.promise = (arm.promises()
+        && contest.risk.card().is_conservative_behind(&options.regime, &options.sensor))
+    .then(|| {
+        let budget = arm.given().unwrap_or(settings.spec.budget);
+        mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
+    });
     if options.json {
         say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {

@@ -18,10 +18,11 @@ pub(crate) mod rounds;
 mod weave;
 
 use anyhow::Result;
-use cpss_highway::TaskId;
+use cpss_highway::{Sensor, TaskId};
 
 use crate::play::regime::{Regime, RegimeSpec};
-use crate::tasks::{self, policy_config, policy_task};
+use crate::play::sensor::{Behind, Gaze, SensorSpec};
+use crate::tasks::{self, SHIPPED_SEEDS, policy_config, policy_task};
 
 /// Longer episodes than this many decisions cannot be seen to their end.
 const LONG: f64 = 200.0;
@@ -53,6 +54,38 @@ pub(crate) fn enough(id: TaskId, episodes: u64) -> u64 {
 pub(crate) fn tries(id: TaskId, in_an_episode: f64) -> f64 {
     let task = policy_task(id);
     in_an_episode * task.decision_time / tasks::of(id).spec.seconds
+}
+
+/// Under which traffic and through which eyes episodes are played, by turns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions<'a> {
+    /// The regimes.
+    pub regimes: &'a [Regime],
+    /// The sensors, through which policy and shield look.
+    pub sensors: &'a [Sensor],
+}
+
+impl Conditions<'_> {
+    /// Which regime the episode of a seed is played under, by its place: all policies come before the next one.
+    pub(crate) fn regime_of(&self, seed: u64) -> usize {
+        seed as usize / SHIPPED_SEEDS % self.regimes.len()
+    }
+
+    /// And through which sensor: all regimes come before the next one.
+    pub(crate) fn sensor_of(&self, seed: u64) -> usize {
+        seed as usize / (SHIPPED_SEEDS * self.regimes.len()) % self.sensors.len()
+    }
+}
+
+/// Both look through the sensor.
+pub(crate) fn gaze(sensor: Sensor) -> Gaze {
+    Gaze { sensor, behind: Behind::Both }
+}
+
+/// Reads some sensors.
+pub(crate) fn load_sensors(names: &[String]) -> Result<Vec<Sensor>> {
+    anyhow::ensure!(!names.is_empty(), "give at least one sensor");
+    names.iter().map(|name| Ok(SensorSpec::load(name)?.sensor())).collect()
 }
 
 /// Makes some regimes ready for a task.

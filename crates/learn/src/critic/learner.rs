@@ -148,6 +148,16 @@ impl CriticLearner {
         })
     }
 
+    /// Goes on from a critic's weights instead of random ones; `None`, and nothing is changed, if its layers are others.
+    pub fn begin_with(&mut self, critic: &Critic) -> Option<()> {
+        if critic.shape() != self.critic.shape() {
+            return None;
+        }
+        self.critic.parameters_mut().copy_from_slice(critic.parameters());
+        self.target.parameters_mut().copy_from_slice(critic.parameters());
+        Some(())
+    }
+
     /// The critic as learned so far: the slow one, which is steadier.
     pub fn learned(&self) -> &Critic {
         &self.target

@@ -14,8 +14,9 @@ use super::score;
 use crate::files::atomic::{can_write, write_atomically};
 use crate::learn::files::check_place;
 use crate::learn::risk::calibrate::{Known, SHIFTS, Stage, certify};
-use crate::learn::risk::{enough, load_regimes};
+use crate::learn::risk::{Conditions, enough, load_regimes, load_sensors};
 use crate::play::critic::RiskSource;
+use crate::play::sensor::PERFECT;
 use crate::terminal::note;
 
 /// Options of `cpss risk calibrate`.
@@ -37,6 +38,9 @@ pub(crate) struct Options {
     /// Regimes to calibrate in [default: those that it was learned in]
     #[arg(long, value_delimiter = ',')]
     regimes: Vec<String>,
+    /// Sensors to calibrate behind [default: those that it was learned behind]
+    #[arg(long, value_delimiter = ',')]
+    sensors: Vec<String>,
     /// A quarter of the episodes to calibrate on; fewer where they are long
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=25_000))]
     episodes: u64,
@@ -69,8 +73,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let learning = risk.card().learning.clone();
     let names = if options.regimes.is_empty() { &learning.regimes } else { &options.regimes };
     let regimes = load_regimes(options.env, names)?;
-    let episodes = enough(options.env, options.episodes);
-    let stage = Stage { env: options.env, regimes: &regimes, names, episodes };
+    let eyes = match (options.sensors.as_slice(), learning.sensors.as_slice()) {
+        ([], []) => vec![PERFECT.to_owned()],
+        ([], learned) => learned.to_vec(),
+        (asked, _) => asked.to_vec(),
+    };
+    let sensors = load_sensors(&eyes)?;
+    let stage = Stage {
+        env: options.env,
+        conditions: Conditions { regimes: &regimes, sensors: &sensors },
+        regimes: names,
+        sensors: &eyes,
+        inputs: risk.inputs(),
+        episodes: enough(options.env, options.episodes),
+    };
     let known = Known { resolution: options.resolution, shift: options.from };
     let critic = risk.critic().clone();
     let calibrated = certify(&stage, critic, learning.clone(), known, |words| note!("{words}"))?;

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use cpss_highway::TaskId;
+use cpss_highway::{Sensor, TaskId};
 use cpss_learn::critic::Shape;
 use cpss_learn::critic::learner::CriticSpec;
+use cpss_risk::LearnedRisk;
 use cpss_risk::features::Inputs;
 
 use super::score::print_card;
 use crate::learn::risk::calibrate::Stage;
 use crate::learn::risk::rounds::{Recipe, learn};
-use crate::learn::risk::{enough, load_regimes, look_ahead};
-use crate::play::regime::Regime;
+use crate::learn::risk::{Conditions, enough, load_regimes, load_sensors, look_ahead};
+use crate::play::critic::{RiskSource, hash};
 use crate::tasks::{policy_task, take_policies};
 
 /// Options of `cpss risk learn`.
@@ -27,6 +28,7 @@ Examples:
   cpss risk learn --env merge-v0 --out merge.safetensors
   cpss risk learn --env merge-v0 --out quick.safetensors --rounds 2 --decisions 100000 --updates 2000
   cpss risk learn --env highway-v0 --out still.safetensors --regimes stationary
+  cpss risk learn --env merge-v0 --out seen.safetensors --from drift --rounds 2 --sensors perfect,good,fair,poor
   cpss evaluate --env merge-v0 --risk merge.safetensors")]
 pub(crate) struct Options {
     /// Task, by highway-env's id
@@ -47,6 +49,13 @@ pub(crate) struct Options {
     /// Regimes to learn in, by name or as .toml files, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "stationary,mild,average,high")]
     regimes: Vec<String>,
+    /// Sensors to learn behind, by name or as .toml files, separated by commas; a critic that learns behind any but
+    /// `perfect` is told how far what it sees may be off
+    #[arg(long, value_delimiter = ',', default_value = "perfect")]
+    sensors: Vec<String>,
+    /// Begin with what a critic has learned: drift, stationary, or a .safetensors file
+    #[arg(long, value_name = "CRITIC")]
+    from: Option<RiskSource>,
     /// Episodes to measure after each round, and four times as many to calibrate on; fewer where they are long
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=40_000))]
     episodes: u64,
@@ -71,13 +80,22 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn recipe(&self, regimes: &[Regime]) -> Recipe {
+    fn recipe(
+        &self,
+        conditions: Conditions<'_>,
+        inputs: &Inputs,
+        from: Option<&LearnedRisk>,
+    ) -> Recipe {
         let task = policy_task(self.env);
-        let inputs = Inputs::of(&task);
+        let regimes = conditions.regimes.iter().map(|regime| format!("{:?}", regime.spec()));
+        let sensors = conditions.sensors.iter().map(|sensor| format!("{sensor:?}"));
+        let shape = from.map(|from| from.critic().shape().clone());
         Recipe {
             env: self.env.name().to_owned(),
             regimes: self.regimes.clone(),
-            traffic: regimes.iter().map(|regime| format!("{:?}", regime.spec())).collect(),
+            sensors: self.sensors.clone(),
+            from: from.map(hash),
+            traffic: regimes.chain(sensors).collect(),
             rounds: self.rounds,
             decisions: self.decisions,
             updates: self.updates,
@@ -85,8 +103,8 @@ impl Options {
             shape: Shape {
                 fixed: inputs.fixed,
                 item: inputs.item,
-                encoder: self.encoder.clone(),
-                head: self.head.clone(),
+                encoder: shape.as_ref().map_or(&self.encoder, |shape| &shape.encoder).clone(),
+                head: shape.as_ref().map_or(&self.head, |shape| &shape.head).clone(),
                 actions: task.controls.action_count().unwrap_or(0),
             },
             critic: CriticSpec {
@@ -106,9 +124,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         take_policies(options.env, folder)?;
     }
     let regimes = load_regimes(options.env, &options.regimes)?;
-    let recipe = options.recipe(&regimes);
-    let episodes = enough(options.env, options.episodes);
-    let stage = Stage { env: options.env, regimes: &regimes, names: &recipe.regimes, episodes };
-    let learned = learn(&recipe, &stage, &options.out)?;
+    let sensors = load_sensors(&options.sensors)?;
+    let conditions = Conditions { regimes: &regimes, sensors: &sensors };
+    let inputs = match sensors.iter().all(Sensor::is_perfect) {
+        true => Inputs::of(&policy_task(options.env)),
+        false => Inputs::of(&policy_task(options.env)).with_doubts(),
+    };
+    let from = options.from.as_ref().map(|from| from.load(options.env)).transpose()?;
+    let recipe = options.recipe(conditions, &inputs, from.as_deref());
+    let stage = Stage {
+        env: options.env,
+        conditions,
+        regimes: &recipe.regimes,
+        sensors: &recipe.sensors,
+        inputs,
+        episodes: enough(options.env, options.episodes),
+    };
+    let learned = learn(&recipe, &stage, from.as_ref().map(|from| from.critic()), &options.out)?;
     print_card(&learned, &options.out.display().to_string())
 }

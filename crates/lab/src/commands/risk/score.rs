@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::learn::risk::calibrate::{Account, reliability};
 use crate::learn::risk::measure::{play, try_out};
-use crate::learn::risk::{load_regimes, tries};
+use crate::learn::risk::{Conditions, load_regimes, load_sensors, tries};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::{RiskSource, hash};
 use crate::terminal::say;
@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Regimes to play, by turns
     #[arg(long, value_delimiter = ',', default_value = "stationary")]
     regimes: Vec<String>,
+    /// Sensors to look through, by turns
+    #[arg(long, value_delimiter = ',', default_value = "perfect")]
+    sensors: Vec<String>,
     /// Episodes for each budget and threshold
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     episodes: u64,
@@ -67,6 +70,7 @@ struct Score<'a> {
     card: &'a Card,
     hash: String,
     regimes: &'a [String],
+    sensors: &'a [String],
     frontier: Vec<Point>,
     reliability: Vec<Bin>,
 }
@@ -82,6 +86,8 @@ struct Point {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let risk = options.risk.load(options.env)?;
     let regimes = load_regimes(options.env, &options.regimes)?;
+    let sensors = load_sensors(&options.sensors)?;
+    let conditions = Conditions { regimes: &regimes, sensors: &sensors };
     let seeds = options.seed..options.seed + options.episodes;
     let usual = match &options.shield {
         Some(path) => ShieldSettings::read(path)?,
@@ -96,15 +102,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let thresholds = options.thresholds.iter().map(|threshold| format!("threshold:{threshold}"));
     for name in budgets.chain(thresholds) {
         let arm: Arm = name.parse().map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-        let episodes = play(&regimes, &shared, (arm, &usual), seeds.clone())?;
+        let episodes = play(conditions, &shared, (arm, &usual), seeds.clone())?;
         frontier.push(Point { arm: name, account: Account::of(&episodes) });
     }
     let share = tries(options.env, 5.0);
-    let tried = try_out(&regimes, risk.critic(), risk.card().gamma, seeds, share)?;
+    let tried = try_out(conditions, &risk, seeds, share)?;
     let score = Score {
         card: risk.card(),
         hash: hash(&risk),
         regimes: &options.regimes,
+        sensors: &options.sensors,
         frontier,
         reliability: reliability(&tried),
     };

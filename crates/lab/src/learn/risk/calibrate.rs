@@ -17,16 +17,16 @@ use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
 use cpss_risk::LearnedRisk;
 use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION, RegimeSurprise};
+use cpss_risk::features::Inputs;
 use cpss_shield::ShieldSpec;
 use serde::Serialize;
 
 use super::measure::{Tried, play, try_out};
 use super::rounds::CALIBRATION_SEEDS;
-use super::{look_ahead, tries};
+use super::{Conditions, look_ahead, tries};
 use crate::play::arm::{Arm, Millionths, ShieldSettings};
-use crate::play::regime::Regime;
 use crate::record::EpisodeRecord;
-use crate::tasks::{SHIPPED_SEEDS, policy_task};
+use crate::tasks::policy_task;
 
 /// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
 pub(crate) const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
@@ -103,28 +103,43 @@ impl Account {
 struct Accounts {
     all: Account,
     by_regime: Vec<Account>,
+    by_sensor: Vec<Account>,
 }
 
 impl Accounts {
-    /// Sorts episodes by regime: [`play`] takes them by turns.
-    fn of(all: &[EpisodeRecord], regimes: usize) -> Accounts {
-        let regime = |episode: &EpisodeRecord| episode.seed as usize / SHIPPED_SEEDS % regimes;
-        let of = |place| {
-            let own = all.iter().filter(|episode| regime(episode) == place);
-            Account::of(&own.cloned().collect::<Vec<_>>())
+    /// Sorts episodes by regime and by sensor: [`play`] takes them by turns.
+    fn of(all: &[EpisodeRecord], conditions: Conditions<'_>) -> Accounts {
+        let those = |count: usize, place_of: &dyn Fn(u64) -> usize| {
+            let of = |place| {
+                let own = all.iter().filter(|episode| place_of(episode.seed) == place);
+                Account::of(&own.cloned().collect::<Vec<_>>())
+            };
+            (0..count).map(of).collect()
         };
-        Accounts { all: Account::of(all), by_regime: (0..regimes).map(of).collect() }
+        Accounts {
+            all: Account::of(all),
+            by_regime: those(conditions.regimes.len(), &|seed| conditions.regime_of(seed)),
+            by_sensor: those(conditions.sensors.len(), &|seed| conditions.sensor_of(seed)),
+        }
     }
 
-    /// Whether risks were, with confidence, not underestimated, and in no regime so on average.
+    /// Whether risks were, with confidence, not underestimated, and in no regime and behind no sensor so on average.
     fn is_conservative(&self) -> bool {
-        self.all.is_conservative() && self.by_regime.iter().all(|regime| regime.surprise <= 0.0)
+        let mut each = self.by_regime.iter().chain(&self.by_sensor);
+        self.all.is_conservative() && each.all(|own| own.surprise <= 0.0)
     }
 
     /// In words, the regimes' surprises behind the whole.
     fn tell(&self) -> String {
         let each = self.by_regime.iter().map(|regime| format!("{:+.4}", regime.surprise));
-        format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "))
+        let words = format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "));
+        match self.by_sensor.as_slice() {
+            [] | [_] => words,
+            several => {
+                let each = several.iter().map(|own| format!("{:+.4}", own.surprise));
+                format!("{words}; by sensor {}", each.collect::<Vec<_>>().join(" "))
+            }
+        }
     }
 }
 
@@ -145,17 +160,27 @@ impl std::fmt::Display for Account {
 pub(crate) struct Stage<'a> {
     /// The task.
     pub env: TaskId,
-    /// The regimes, by turns.
-    pub regimes: &'a [Regime],
-    /// Their names.
-    pub names: &'a [String],
+    /// The regimes and the sensors, by turns.
+    pub conditions: Conditions<'a>,
+    /// The regimes' names,
+    pub regimes: &'a [String],
+    /// and the sensors'.
+    pub sensors: &'a [String],
+    /// What a critic reads.
+    pub inputs: Inputs,
     /// Episodes of a first look; four times as many decide.
     pub episodes: u64,
 }
 
 /// A critic as it was learned, not calibrated yet.
-pub(crate) fn uncalibrated(env: TaskId, critic: Critic, learning: Learning) -> Result<LearnedRisk> {
-    let card = Card { learning, ..Card::new(&policy_task(env), look_ahead(env)) };
+pub(crate) fn uncalibrated(
+    env: TaskId,
+    inputs: &Inputs,
+    critic: Critic,
+    learning: Learning,
+) -> Result<LearnedRisk> {
+    let features = inputs.name.to_owned();
+    let card = Card { learning, features, ..Card::new(&policy_task(env), look_ahead(env)) };
     Ok(LearnedRisk::new(critic, card)?)
 }
 
@@ -176,12 +201,12 @@ pub(crate) fn certify(
     known: Known,
     mut tell: impl FnMut(&str),
 ) -> Result<LearnedRisk> {
-    let Stage { env, regimes, names, episodes } = *stage;
+    let Stage { env, conditions, regimes, sensors, inputs, episodes } = *stage;
     let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
     let fresh = seeds.end..seeds.end + 4 * episodes;
     ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
     critic.set_shift(0.0);
-    let mut risk = uncalibrated(env, critic, learning)?;
+    let mut risk = uncalibrated(env, &inputs, critic, learning)?;
     let resolution = match known.resolution {
         Some(resolution) => resolution,
         None => stage.resolution(&risk, seeds.clone(), &mut tell)?,
@@ -191,12 +216,16 @@ pub(crate) fn certify(
     risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?.unwrap_or(raw);
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
-    let Accounts { all: account, by_regime } = accounts;
-    let gamma = risk.card().gamma;
-    let tried = try_out(regimes, risk.critic(), gamma, fresh.clone(), tries(env, 5.0))?;
+    let Accounts { all: account, by_regime, by_sensor } = accounts;
+    let surprises = |each: &[Account]| {
+        let own = |own: &Account| RegimeSurprise { mean: own.surprise, ci95: own.surprise_ci95 };
+        each.iter().map(own).collect()
+    };
+    let tried = try_out(conditions, &risk, fresh.clone(), tries(env, 5.0))?;
     with(&risk, |critic, card| {
         card.calibration = Calibration {
-            regimes: names.to_vec(),
+            regimes: regimes.to_vec(),
+            sensors: sensors.to_vec(),
             episodes: account.episodes,
             first_seed: fresh.start,
             budgets: BUDGETS.to_vec(),
@@ -208,10 +237,8 @@ pub(crate) fn certify(
             arriving: account.arriving,
             surprise: account.surprise,
             surprise_ci95: account.surprise_ci95,
-            by_regime: by_regime
-                .iter()
-                .map(|own| RegimeSurprise { mean: own.surprise, ci95: own.surprise_ci95 })
-                .collect(),
+            by_regime: surprises(&by_regime),
+            by_sensor: surprises(&by_sensor),
         };
         card.reliability = reliability(&tried);
     })
@@ -279,9 +306,9 @@ impl Stage<'_> {
         for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
             let spec = ShieldSpec { budget, ..usual.spec };
             let settings = ShieldSettings { spec, ..usual };
-            all.extend(play(self.regimes, &risk, (Arm::Cpss(None), &settings), seeds)?);
+            all.extend(play(self.conditions, &risk, (Arm::Cpss(None), &settings), seeds)?);
         }
-        Ok(Accounts::of(&all, self.regimes.len()))
+        Ok(Accounts::of(&all, self.conditions))
     }
 
     /// What episodes under a constant threshold come to.
@@ -294,7 +321,7 @@ impl Stage<'_> {
         let risk = Arc::new(risk.clone());
         let usual = ShieldSettings::shipped(self.env)?;
         let arm = Millionths::of(threshold).map_or(Arm::Cpss(None), Arm::Threshold);
-        Ok(Account::of(&play(self.regimes, &risk, (arm, &usual), seeds)?))
+        Ok(Account::of(&play(self.conditions, &risk, (arm, &usual), seeds)?))
     }
 
     /// Finds what a critic can tell apart: the largest avoidable risk that one may leave alone without clearly

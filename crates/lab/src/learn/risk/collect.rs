@@ -11,7 +11,7 @@
 
 use anyhow::Result;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Step, World};
+use cpss_highway::{Step, World};
 use cpss_learn::critic::Critic;
 use cpss_learn::critic::experience::{Experience, Next};
 use cpss_risk::features::Inputs;
@@ -19,9 +19,10 @@ use rayon::prelude::*;
 
 use super::driver::{Driver, judge, least};
 use super::weave::Weave;
-use super::{USUAL_THRESHOLD, longest_episode};
+use super::{Conditions, USUAL_THRESHOLD, longest_episode};
 use crate::play::ending::is_incident;
-use crate::play::regime::{Drift, Regime};
+use crate::play::regime::Drift;
+use crate::play::sensor::Sight;
 use crate::tasks::SHIPPED_SEEDS;
 
 /// Decisions of an episode after which an episode is left,
@@ -64,15 +65,26 @@ impl Behaviour {
     }
 }
 
+/// From where something is tried.
+struct Start {
+    world: World,
+    drift: Drift,
+    sight: Option<Sight>,
+}
+
 impl Driver<'_> {
     /// Plays an episode and keeps what was seen.
     fn collect(&mut self, seed: u64, round: u64, into: &mut Experience) -> Result<()> {
         let mut random = Generator::seeded(seed ^ 0x0c0_11ec7 ^ (round << 40));
-        let regimes = self.regimes;
+        let Conditions { regimes, sensors } = self.conditions;
         let regime = &regimes[random.choice(regimes.len())];
         let behaviour = Behaviour::draw(&mut random, self.critic.is_some());
         let (mut world, mut drift) = regime.begin(seed);
-        world.observe(&mut self.seen);
+        let sensor = match sensors {
+            [only] => *only,
+            several => several[random.choice(several.len())],
+        };
+        self.begin(&mut world, seed, sensor)?;
         let unseen = longest_episode(world.task()).saturating_sub(LONGEST);
         let unseen = if unseen > 0 { random.choice(unseen) } else { 0 };
         if !self.pass_by(&mut world, &mut drift, behaviour.policy.unwrap_or(0), unseen)? {
@@ -109,9 +121,13 @@ impl Driver<'_> {
             }
             let tried = self.critic.is_some() && tries.len() < MOST_TRIES;
             if tried && random.random() < worth_trying(&self.risks, proposal) {
-                tries.push((world.clone(), drift.clone()));
+                tries.push(Start {
+                    world: world.clone(),
+                    drift: drift.clone(),
+                    sight: self.sight.clone(),
+                });
             }
-            let taken = world.step(Action::Index(action), &mut self.seen)?;
+            let taken = self.step(&mut world, action)?;
             let next = next(&world, &taken, step + 1 == LONGEST);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if next != Next::GoesOn {
@@ -120,7 +136,7 @@ impl Driver<'_> {
         }
         for start in tries {
             let first = random.choice(actions);
-            let weave = Weave::draw(start.0.task(), start.0.ego(), &mut random);
+            let weave = Weave::draw(start.world.task(), start.world.ego(), &mut random);
             let weave = weave.filter(|_| random.random() < WEAVING);
             self.try_out(start, (first, weave), into)?;
         }
@@ -142,7 +158,7 @@ impl Driver<'_> {
                 true => judge(&self.risks, proposal, USUAL_THRESHOLD),
                 false => proposal,
             };
-            if world.step(Action::Index(action), &mut self.seen)?.is_over() {
+            if self.step(world, action)?.is_over() {
                 return Ok(false);
             }
         }
@@ -153,10 +169,11 @@ impl Driver<'_> {
     /// was seen.
     fn try_out(
         &mut self,
-        (mut world, mut drift): (World, Drift),
+        Start { mut world, mut drift, sight }: Start,
         (first, mut weave): (usize, Option<Weave>),
         into: &mut Experience,
     ) -> Result<()> {
+        self.sight = sight;
         let longest = if weave.is_some() { 2 * LONGEST_TRY } else { LONGEST_TRY };
         for step in 0..longest {
             if step > 0 {
@@ -171,7 +188,7 @@ impl Driver<'_> {
                 None if step == 0 => first,
                 None => judge(&self.risks, 0, -1.0),
             };
-            let taken = world.step(Action::Index(action), &mut self.seen)?;
+            let taken = self.step(&mut world, action)?;
             let next = next(&world, &taken, step + 1 == longest);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if next != Next::GoesOn {
@@ -203,13 +220,14 @@ fn next(world: &World, taken: &Step, is_last: bool) -> Next {
 
 /// Plays episodes from a seed on until there are at least `decisions`; returns what was seen.
 pub(crate) fn collect(
-    regimes: &[Regime],
+    conditions: Conditions<'_>,
+    inputs: &Inputs,
     critic: Option<&Critic>,
     round: u64,
     seeds: std::ops::Range<u64>,
     decisions: usize,
 ) -> Result<Experience> {
-    let Inputs { fixed, item, .. } = Inputs::of(regimes[0].task());
+    let Inputs { fixed, item, .. } = *inputs;
     let mut all = Experience::new(fixed, item);
     let mut first = seeds.start;
     while all.len() < decisions {
@@ -218,7 +236,7 @@ pub(crate) fn collect(
         let parts: Vec<Result<Experience>> = block
             .par_chunks(BLOCK as usize / 16)
             .map_init(
-                || Driver::new(regimes, critic),
+                || Driver::new(conditions, inputs, critic),
                 |driver, seeds| {
                     let driver = driver.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
                     let mut part = Experience::new(fixed, item);

@@ -8,14 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Result;
+use cpss_highway::World;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, World};
-use cpss_learn::critic::Critic;
 use cpss_risk::LearnedRisk;
 use rayon::prelude::*;
 
-use super::USUAL_THRESHOLD;
 use super::driver::{Driver, judge};
+use super::{Conditions, USUAL_THRESHOLD, gaze};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::ending::is_incident;
 use crate::play::episode::Player;
@@ -27,19 +26,23 @@ use crate::tasks::SHIPPED_SEEDS;
 /// Episodes that a thread plays at a time.
 const CHUNK: usize = 16;
 
-/// Plays shielded episodes of some seeds, each shipped policy and regime by turns.
+/// Plays shielded episodes of some seeds, each shipped policy, regime and sensor by turns.
 pub(crate) fn play(
-    regimes: &[Regime],
+    conditions: Conditions<'_>,
     risk: &Arc<LearnedRisk>,
     (arm, settings): (Arm, &ShieldSettings),
     seeds: Range<u64>,
 ) -> Result<Vec<EpisodeRecord>> {
     let players = || -> Result<Vec<Player<'_>>> {
-        let each = regimes.iter().flat_map(|regime| (0..SHIPPED_SEEDS).map(move |p| (regime, p)));
-        let player = |(regime, policy): (_, usize)| {
+        let Conditions { regimes, sensors } = conditions;
+        let each = sensors.iter().flat_map(|sensor| {
+            let each = regimes.iter().flat_map(|it| (0..SHIPPED_SEEDS).map(move |p| (it, p)));
+            each.map(move |(regime, policy)| (regime, policy, *sensor))
+        });
+        let player = |(regime, policy, sensor): (_, usize, _)| {
             let policy = PolicySource::Builtin(policy).load(Regime::task(regime))?;
             let player = Player::new(regime, arm, settings, Some(policy), Arc::clone(risk))?;
-            Ok(player.without_branches())
+            Ok(player.without_branches().behind(gaze(sensor)))
         };
         each.map(player).collect()
     };
@@ -70,17 +73,17 @@ pub(crate) struct Tried {
 /// Tries single actions out in episodes of some seeds under a constant threshold, each policy and regime by
 /// turns. `share` is the share of decisions to do so on.
 pub(crate) fn try_out(
-    regimes: &[Regime],
-    critic: &Critic,
-    gamma: f64,
+    conditions: Conditions<'_>,
+    risk: &LearnedRisk,
     seeds: Range<u64>,
     share: f64,
 ) -> Result<Vec<Tried>> {
     let seeds: Vec<u64> = seeds.collect();
+    let gamma = risk.card().gamma;
     let parts = seeds
         .par_chunks(CHUNK)
         .map_init(
-            || Driver::new(regimes, Some(critic)),
+            || Driver::new(conditions, &risk.inputs(), Some(risk.critic())),
             |driver, seeds| {
                 let driver = driver.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
                 let mut tried = Vec::new();
@@ -103,12 +106,11 @@ impl Driver<'_> {
         tried: &mut Vec<Tried>,
     ) -> Result<()> {
         let mut random = Generator::seeded(seed ^ 0x7219_ed00);
-        let regimes = self.regimes;
-        let place = seed as usize;
-        let regime = &regimes[place / SHIPPED_SEEDS % regimes.len()];
-        let policy = place % SHIPPED_SEEDS;
+        let conditions = self.conditions;
+        let regime = &conditions.regimes[conditions.regime_of(seed)];
+        let policy = seed as usize % SHIPPED_SEEDS;
         let (mut world, mut drift): (World, Drift) = regime.begin(seed);
-        world.observe(&mut self.seen);
+        self.begin(&mut world, seed, conditions.sensors[conditions.sensor_of(seed)])?;
         for step in 0.. {
             drift.apply(&mut world);
             self.look(&world);
@@ -117,10 +119,12 @@ impl Driver<'_> {
             if random.random() < share {
                 let first = random.choice(self.risks.len());
                 let risk = self.risks[first];
+                let before = (self.sight.clone(), self.seen.clone());
                 let incident = self.least_risky_after((&world, &drift), first, gamma)?;
+                (self.sight, self.seen) = before;
                 tried.push(Tried { risk, incident });
             }
-            if world.step(Action::Index(action), &mut self.seen)?.is_over() {
+            if self.step(&mut world, action)?.is_over() {
                 break;
             }
         }
@@ -135,12 +139,11 @@ impl Driver<'_> {
         gamma: f64,
     ) -> Result<f64> {
         let (mut world, mut drift) = (world.clone(), drift.clone());
-        let mut seen = vec![0.0; self.seen.len()];
         let mut action = first;
         let mut goes_on = 1.0;
         // Beyond this a look-ahead has practically ended.
         while goes_on > 1e-2 {
-            let taken = world.step(Action::Index(action), &mut seen)?;
+            let taken = self.step(&mut world, action)?;
             if is_incident(&world, taken.terminated) {
                 return Ok(goes_on);
             }

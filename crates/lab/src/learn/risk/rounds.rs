@@ -45,7 +45,11 @@ pub(crate) struct Recipe {
     pub env: String,
     /// The regimes to learn in, as they were asked for.
     pub regimes: Vec<String>,
-    /// What the regimes are: a file may be edited while a run is stopped.
+    /// The sensors to learn behind, as they were asked for.
+    pub sensors: Vec<String>,
+    /// The hash of the critic to begin with.
+    pub from: Option<String>,
+    /// What the regimes and sensors are: a file may be edited while a run is stopped.
     pub traffic: Vec<String>,
     /// Rounds of data, each under the shield of the one before.
     pub rounds: u64,
@@ -64,10 +68,15 @@ pub(crate) struct Recipe {
 }
 
 /// Learns a critic in rounds, calibrates it and writes it; goes on from the checkpoint that a killed run has left.
-pub(crate) fn learn(recipe: &Recipe, stage: &Stage<'_>, out: &Path) -> Result<LearnedRisk> {
+pub(crate) fn learn(
+    recipe: &Recipe,
+    stage: &Stage<'_>,
+    from: Option<&Critic>,
+    out: &Path,
+) -> Result<LearnedRisk> {
     let files = RunFiles::beside(out, "critic")?;
     let _lock = files.claim("cpss risk learn")?;
-    let mut run = Run::begin(recipe, stage, &files)?;
+    let mut run = Run::begin(recipe, stage, from, &files)?;
     let mut journal = Journal::open(&files, recipe.rounds * recipe.in_a_phase() * PHASES)?;
     run.play_again()?;
     while run.phase < recipe.rounds * PHASES {
@@ -96,6 +105,8 @@ struct Run<'a> {
     experience: Experience,
     phase: u64,
     update: u64,
+    /// What it began with, if not with nothing.
+    first: Option<Critic>,
     /// What was learned by the end of each phase.
     critics: Vec<Critic>,
     saved: Instant,
@@ -103,7 +114,12 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// A run at its start, or where a checkpoint has left it.
-    fn begin(recipe: &'a Recipe, stage: &'a Stage<'a>, files: &'a RunFiles) -> Result<Run<'a>> {
+    fn begin(
+        recipe: &'a Recipe,
+        stage: &'a Stage<'a>,
+        from: Option<&Critic>,
+        files: &'a RunFiles,
+    ) -> Result<Run<'a>> {
         let (shape, spec) = (recipe.shape.clone(), recipe.critic.clone());
         let mut run = Run {
             recipe,
@@ -114,9 +130,19 @@ impl<'a> Run<'a> {
             experience: Experience::new(recipe.shape.fixed, recipe.shape.item),
             phase: 0,
             update: 0,
+            first: None,
             critics: Vec::new(),
             saved: Instant::now(),
         };
+        if let Some(from) = from {
+            let mut first = from
+                .widened(recipe.shape.fixed, recipe.shape.item)
+                .context("the critic to begin with")?;
+            // Its calibration is not learned from.
+            first.set_shift(0.0);
+            run.learner.begin_with(&first).context("the critic to begin with has other layers")?;
+            run.first = Some(first);
+        }
         if files.checkpoint.exists() {
             let path = files.checkpoint.display();
             let bytes =
@@ -145,7 +171,7 @@ impl<'a> Run<'a> {
             self.play_round(round)?;
             journal.round(round, self.experience.len(), self.experience.incidents());
         }
-        if let Some(critic) = self.critics.last() {
+        if let Some(critic) = self.critics.last().or(self.first.as_ref()) {
             self.experience.weigh(critic);
         }
         while self.update < in_a_phase {
@@ -172,9 +198,11 @@ impl<'a> Run<'a> {
     fn play_round(&mut self, round: u64) -> Result<()> {
         let before = (round * PHASES).checked_sub(1);
         let before = before.and_then(|before| self.critics.get(before as usize));
+        let before = before.or(self.first.as_ref());
         let seeds = round * 100_000 % LEARNING_SEEDS.end..LEARNING_SEEDS.end;
         let decisions = self.recipe.decisions as usize;
-        let played = collect(self.stage.regimes, before, round, seeds, decisions)?;
+        let played =
+            collect(self.stage.conditions, &self.stage.inputs, before, round, seeds, decisions)?;
         self.experience.append(&played);
         Ok(())
     }
@@ -182,7 +210,8 @@ impl<'a> Run<'a> {
     /// What comes of shielded episodes that it is not calibrated on.
     fn measure(&self) -> Result<Account> {
         let critic = self.learner.learned().clone();
-        let risk = uncalibrated(self.stage.env, critic, self.recipe.learning())?;
+        let risk =
+            uncalibrated(self.stage.env, &self.stage.inputs, critic, self.recipe.learning())?;
         let seeds = CALIBRATION_SEEDS.end - self.stage.episodes..CALIBRATION_SEEDS.end;
         self.stage.account_at(&risk, USUAL_THRESHOLD, seeds)
     }
@@ -203,6 +232,7 @@ impl Recipe {
     fn learning(&self) -> Learning {
         Learning {
             regimes: self.regimes.clone(),
+            sensors: self.sensors.clone(),
             seed: self.seed,
             rounds: self.rounds,
             decisions: self.decisions as usize,
