@@ -83,6 +83,8 @@ enum RiskCommand {
     Learn(risk::learn::Options),
     /// Calibrate a critic anew, for other regimes
     Calibrate(risk::calibrate::Options),
+    /// Look at what the traffic is like that a critic knows
+    Likeness(risk::likeness::Options),
     /// Print a critic's card, and measure it anew
     Score(risk::score::Options),
 }
@@ -128,6 +130,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Train(options) => train::run(&options),
         Command::Risk(RiskCommand::Learn(options)) => risk::learn::run(&options),
         Command::Risk(RiskCommand::Calibrate(options)) => risk::calibrate::run(&options),
+        Command::Risk(RiskCommand::Likeness(options)) => risk::likeness::run(&options),
         Command::Risk(RiskCommand::Score(options)) => risk::score::run(&options),
         Command::Prepare(options) => prepare::run(&options),
         Command::Policies(options) => policies::run(&options),

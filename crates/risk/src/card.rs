@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actions::ActionKey;
 use crate::features::{DRIVING, Inputs, STEERING};
+use crate::foresight::Likeness;
 
 /// A critic and its card.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,9 @@ pub struct Card {
     pub calibration: Calibration,
     /// How its risks agree with what happened, bin by bin.
     pub reliability: Vec<Bin>,
+    /// What the traffic was like that it was calibrated in, if that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
 }
 
 /// How a critic was learned.
@@ -172,6 +176,7 @@ impl Card {
             learning: Learning::default(),
             calibration: Calibration::default(),
             reliability: Vec::new(),
+            likeness: None,
         }
     }
 
@@ -226,6 +231,9 @@ impl LearnedRisk {
         // What is above this is no noise: it would make nearly every risk look like none.
         if !(good(card.gamma) && (0.0..=MOST_RESOLUTION).contains(&card.resolution)) {
             return mismatch("numbers");
+        }
+        if card.likeness.as_ref().is_some_and(|likeness| !likeness.is_sound()) {
+            return mismatch("likeness");
         }
         let Calibration { regimes, by_regime, .. } = &card.calibration;
         if !by_regime.is_empty() && by_regime.len() != regimes.len() {

@@ -16,6 +16,7 @@
 //! - [`features`]: a scene as numbers; `way`: where lanes lead; `swerve`: where an ego that steers itself could be
 //!   soon; `escape`: which ways out it has.
 //! - [`track`]: where everybody is now, by all that a sensor has shown.
+//! - [`foresight`]: how well the next scene's cars are foretold by this one.
 //! - [`mod@actions`]: which of the critic's outputs an action of the task is.
 //! - [`mod@card`]: what a critic says about itself.
 //! - [`closeness`], [`proximity`]: how close the ego came to anything, the yardstick for every driver.
@@ -31,6 +32,7 @@ pub mod card;
 pub mod closeness;
 mod escape;
 pub mod features;
+pub mod foresight;
 pub mod model;
 pub mod proximity;
 mod swerve;
@@ -41,6 +43,7 @@ pub use actions::{ActionKey, UnknownAction};
 pub use batch::BatchModel;
 pub use card::{Card, LearnedRisk, LearnedRiskError};
 pub use features::Features;
+pub use foresight::{Foresight, Likeness, Portrait};
 pub use model::{Assessment, Blame, Hazard, RiskModel};
 pub use proximity::{Margin, Pose, Proximity};
 pub use track::Tracker;

@@ -217,13 +217,13 @@ fn share(both: f64, all: f64) -> f64 {
     if all > 0.0 { both / all } else { 0.0 }
 }
 
-fn wrapped(angle: f64) -> f64 {
+pub(crate) fn wrapped(angle: f64) -> f64 {
     use std::f64::consts::PI;
     (angle + PI).rem_euclid(2.0 * PI) - PI
 }
 
 /// A body some time later, if it goes on along its lane at the same angle to it.
-fn gone_on(network: &Network, body: &Body, dt: f64) -> Body {
+pub(crate) fn gone_on(network: &Network, body: &Body, dt: f64) -> Body {
     let acceleration = body.acceleration.unwrap_or(0.0);
     let speed = body.speed + acceleration * dt;
     // Who comes to a stand stays there.

@@ -2,4 +2,5 @@
 
 pub(super) mod calibrate;
 pub(super) mod learn;
+pub(super) mod likeness;
 pub(super) mod score;

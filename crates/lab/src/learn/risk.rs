@@ -8,11 +8,13 @@
 //! | [`measure`] | what comes of shielded episodes, and of single actions? |
 //! | [`rounds`] | how do rounds of data and learning make a critic? |
 //! | [`calibrate`] | do its risks agree with what happens? |
+//! | [`likeness`] | what is the traffic like that it knows? |
 
 pub(crate) mod calibrate;
 pub(crate) mod collect;
 mod driver;
 mod journal;
+pub(crate) mod likeness;
 pub(crate) mod measure;
 pub(crate) mod rounds;
 mod weave;

@@ -37,6 +37,35 @@ pub(crate) fn wilson(successes: u64, trials: u64) -> [f64; 2] {
     [low, high]
 }
 
+/// An upper bound of a rate that is too small with at most this chance (Clopper and Pearson, one-sided).
+pub(crate) fn upper_bound(successes: u64, trials: u64, chance: f64) -> f64 {
+    if successes >= trials {
+        return 1.0;
+    }
+    // The chance of so few successes falls as the rate grows: where it has fallen to `chance` is the bound.
+    let [mut low, mut high] = [successes as f64 / trials as f64, 1.0];
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        match at_most(successes, trials, middle) > chance {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
+}
+
+/// The chance of at most so many successes at a rate strictly between 0 and 1.
+fn at_most(successes: u64, trials: u64, rate: f64) -> f64 {
+    let odds = (rate / (1.0 - rate)).ln();
+    let mut term = trials as f64 * (-rate).ln_1p();
+    let mut sum = term.exp();
+    for k in 0..successes {
+        term += ((trials - k) as f64 / (k + 1) as f64).ln() + odds;
+        sum += term.exp();
+    }
+    sum
+}
+
 /// The 2.5 % and 97.5 % points of some values, which are sorted on the way; zero of none.
 pub(crate) fn percentiles(values: &mut [f64]) -> [f64; 2] {
     values.sort_by(f64::total_cmp);
@@ -62,6 +91,16 @@ mod tests {
         assert!(low == 0.0 && (high - 0.037).abs() < 0.0005);
         assert_eq!(wilson(20, 20)[1], 1.0);
         assert_eq!(wilson(0, 0), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn upper_bounds_agree_with_known_cases() {
+        // None of 300: 3 / n, the rule of three; and tabulated values of Clopper and Pearson.
+        assert!((upper_bound(0, 300, 0.05) - 0.009936).abs() < 1e-5);
+        assert!((upper_bound(5, 50, 0.025) - 0.2181).abs() < 5e-5);
+        assert!((upper_bound(100, 1_000, 0.025) - 0.1203).abs() < 5e-5);
+        assert_eq!((upper_bound(7, 7, 0.01), upper_bound(0, 0, 0.01)), (1.0, 1.0));
+        assert!(upper_bound(600, 1_200, 1e-4) > 0.5);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use cpss_highway::random::Generator;
 use cpss_highway::{Action, Scene, Step, Task, World};
 use cpss_learn::QFunction;
 use cpss_learn::network::greedy;
-use cpss_risk::{Blame, Hazard, LearnedRisk, RiskModel};
+use cpss_risk::{Blame, Foresight, Hazard, LearnedRisk, Portrait, RiskModel};
 use cpss_shield::{
     Account, Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield,
     Situation,
@@ -95,6 +95,8 @@ pub struct Player<'a> {
     scene: Scene,
     /// What is seen of it, where eyes are not perfect.
     sight: Option<Sight>,
+    /// How well the traffic is foretold, if that is looked at.
+    foresight: Option<Foresight>,
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
@@ -146,6 +148,7 @@ impl<'a> Player<'a> {
                 .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
             scene: Scene::default(),
             sight: None,
+            foresight: None,
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
@@ -170,6 +173,16 @@ impl<'a> Player<'a> {
     /// The same player, who looks through a sensor.
     pub fn behind(self, gaze: Gaze) -> Player<'a> {
         Player { sight: Sight::through(gaze), ..self }
+    }
+
+    /// The same player, who looks at how well the traffic is foretold.
+    pub(crate) fn with_foresight(self) -> Player<'a> {
+        Player { foresight: Some(Foresight::default()), ..self }
+    }
+
+    /// What the traffic of the last episode was like, if that was looked at.
+    pub(crate) fn portrait(&self) -> Option<Portrait> {
+        self.foresight.as_ref().and_then(Foresight::portrait)
     }
 
     /// The same player, who does not ask what refused actions would have led to, which takes its time.
@@ -245,6 +258,10 @@ impl<'a> Player<'a> {
             sight.begin(world, seed)?;
             sight.show_policy(&mut self.seen);
         }
+        if let Some(foresight) = &mut self.foresight {
+            foresight.begin();
+        }
+        self.foresee(world, 0.0);
         self.shield.reset();
         if !self.remembers {
             self.memory = self.rules.memory();
@@ -264,7 +281,16 @@ impl<'a> Player<'a> {
             }
         };
         self.scene.observe(world);
+        self.foresee(world, world.task().decision_time);
         Ok(step)
+    }
+
+    /// Compares what is seen now with what was to be expected.
+    fn foresee(&mut self, world: &World, elapsed: f64) {
+        if let Some(foresight) = &mut self.foresight {
+            let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
+            foresight.look(&world.task().network, scene, elapsed);
+        }
     }
 
     /// Works out what each action risks and costs; returns the density, and the risk that cannot be avoided.

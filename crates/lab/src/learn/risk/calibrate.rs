@@ -21,9 +21,10 @@ use cpss_risk::features::Inputs;
 use cpss_shield::ShieldSpec;
 use serde::Serialize;
 
+use super::likeness::likeness;
 use super::measure::{Tried, play, try_out};
 use super::rounds::CALIBRATION_SEEDS;
-use super::{Conditions, look_ahead, tries};
+use super::{Conditions, enough, look_ahead, tries};
 use crate::play::arm::{Arm, Millionths, ShieldSettings};
 use crate::record::EpisodeRecord;
 use crate::tasks::policy_task;
@@ -37,6 +38,9 @@ const BUDGETS: [f64; 2] = [0.005, 0.02];
 
 /// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
 const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
+
+/// Episodes from which it is told what traffic is like; fewer where they are long.
+const LOOKED_AT: u64 = 9_000;
 
 /// The borders of the reliability's bins.
 const BORDERS: [f64; 10] = [0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0];
@@ -222,7 +226,9 @@ pub(crate) fn certify(
         each.iter().map(own).collect()
     };
     let tried = try_out(conditions, &risk, fresh.clone(), tries(env, 5.0))?;
+    let known = likeness(stage, &risk, enough(env, LOOKED_AT))?;
     with(&risk, |critic, card| {
+        card.likeness = Some(known);
         card.calibration = Calibration {
             regimes: regimes.to_vec(),
             sensors: sensors.to_vec(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use cpss_highway::World;
 use cpss_highway::random::Generator;
-use cpss_risk::LearnedRisk;
+use cpss_risk::{LearnedRisk, Portrait};
 use rayon::prelude::*;
 
 use super::driver::{Driver, judge};
@@ -33,29 +33,61 @@ pub(crate) fn play(
     (arm, settings): (Arm, &ShieldSettings),
     seeds: Range<u64>,
 ) -> Result<Vec<EpisodeRecord>> {
-    let players = || -> Result<Vec<Player<'_>>> {
-        let Conditions { regimes, sensors } = conditions;
-        let each = sensors.iter().flat_map(|sensor| {
-            let each = regimes.iter().flat_map(|it| (0..SHIPPED_SEEDS).map(move |p| (it, p)));
-            each.map(move |(regime, policy)| (regime, policy, *sensor))
-        });
-        let player = |(regime, policy, sensor): (_, usize, _)| {
-            let policy = PolicySource::Builtin(policy).load(Regime::task(regime))?;
-            let player = Player::new(regime, arm, settings, Some(policy), Arc::clone(risk))?;
-            Ok(player.without_branches().behind(gaze(sensor)))
-        };
-        each.map(player).collect()
+    by_turns(seeds, || players(conditions, risk, (arm, settings)), |player, seed| player.play(seed))
+}
+
+/// A player for each policy, regime and sensor.
+fn players<'a>(
+    conditions: Conditions<'a>,
+    risk: &Arc<LearnedRisk>,
+    (arm, settings): (Arm, &ShieldSettings),
+) -> Result<Vec<Player<'a>>> {
+    let Conditions { regimes, sensors } = conditions;
+    let each = sensors.iter().flat_map(|sensor| {
+        let each = regimes.iter().flat_map(|it| (0..SHIPPED_SEEDS).map(move |p| (it, p)));
+        each.map(move |(regime, policy)| (regime, policy, *sensor))
+    });
+    let player = |(regime, policy, sensor): (_, usize, _)| {
+        let policy = PolicySource::Builtin(policy).load(Regime::task(regime))?;
+        let player = Player::new(regime, arm, settings, Some(policy), Arc::clone(risk))?;
+        Ok(player.without_branches().behind(gaze(sensor)))
     };
+    each.map(player).collect()
+}
+
+/// What the traffic was like in shielded episodes of some seeds; `None` of one that was over at once.
+pub(crate) fn portraits(
+    conditions: Conditions<'_>,
+    risk: &Arc<LearnedRisk>,
+    (arm, settings): (Arm, &ShieldSettings),
+    seeds: Range<u64>,
+) -> Result<Vec<Option<Portrait>>> {
+    let players = || -> Result<Vec<Player<'_>>> {
+        let all = players(conditions, risk, (arm, settings))?;
+        Ok(all.into_iter().map(Player::with_foresight).collect())
+    };
+    by_turns(seeds, players, |player, seed| {
+        player.play(seed)?;
+        Ok(player.portrait())
+    })
+}
+
+/// Lets players play the episodes of some seeds by turns.
+fn by_turns<'a, T: Clone + Send>(
+    seeds: Range<u64>,
+    players: impl Fn() -> Result<Vec<Player<'a>>> + Send + Sync,
+    play: impl Fn(&mut Player<'a>, u64) -> Result<T> + Send + Sync,
+) -> Result<Vec<T>> {
     let seeds: Vec<u64> = seeds.collect();
     let parts = seeds
         .par_chunks(CHUNK)
         .map_init(players, |players, seeds| {
             let players = players.as_mut().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-            let play = |seed: &u64| {
+            let one = |seed: &u64| {
                 let place = *seed as usize % players.len();
-                players[place].play(*seed)
+                play(&mut players[place], *seed)
             };
-            seeds.iter().map(play).collect::<Result<Vec<_>>>()
+            seeds.iter().map(one).collect::<Result<Vec<_>>>()
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(parts.concat())

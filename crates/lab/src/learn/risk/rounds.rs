@@ -30,7 +30,7 @@ use crate::terminal::note;
 
 /// Seeds of the episodes that a critic learns from, and of those that it is calibrated on.
 pub(crate) const LEARNING_SEEDS: Range<u64> = 0..800_000;
-pub(super) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
+pub(crate) const CALIBRATION_SEEDS: Range<u64> = 800_000..1_000_000;
 
 /// In how many parts a round is learned: before each, every decision is weighed anew.
 const PHASES: u64 = 2;
