@@ -138,7 +138,7 @@ pub extern "C" fn cpss_settings(budget: f64, horizon: u32) -> CpssSettings {
 /// The terms of a critic that sees to the end of an episode: no resolution, no raising of risks, an alarm at 10,000.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpss_terms() -> CpssTerms {
-    let RiskSpec { gamma, resolution, rate, max_shift, alarm } = RiskSpec::new();
+    let RiskSpec { gamma, resolution, rate, max_shift, alarm, .. } = RiskSpec::new();
     CpssTerms { gamma, resolution, rate, max_shift, alarm }
 }
 
@@ -201,7 +201,7 @@ impl CpssTerms {
     /// The checked rules, or the name of the first term that is out of its range.
     pub(crate) fn rules(&self) -> Result<RiskRules, &'static CStr> {
         let CpssTerms { gamma, resolution, rate, max_shift, alarm } = *self;
-        let spec = RiskSpec { gamma, resolution, rate, max_shift, alarm };
+        let spec = RiskSpec { gamma, resolution, rate, max_shift, alarm, ..RiskSpec::new() };
         RiskRules::new(spec).map_err(|error| name(&error))
     }
 }

@@ -15,12 +15,8 @@
 //! `[-1, 1]`, a NaN among them, counts as the worst, 1; the first alarm is never forgotten, short of
 //! [`Evidence::restart`].
 
-/// The stakes. Where incidents are rare and twice as likely as foretold, the best stake is near 1;
-/// where they are a tenth more likely, it is about 0.1.
-const STAKES: [f64; 3] = [0.1, 0.3, 0.9];
-
-/// Where a sum stops growing. Stopping only makes alarms rarer, so the promise of their rarity stays.
-const GREATEST: f64 = 1e300;
+use crate::EvidenceState;
+use crate::sum::{average, bet};
 
 /// The evidence against a critic, from all surprises since it was opened or restarted.
 ///
@@ -38,39 +34,38 @@ const GREATEST: f64 = 1e300;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
     level: f64,
-    sums: [f64; STAKES.len()],
-    seen: u64,
-    alarm: Option<u64>,
+    state: EvidenceState,
 }
 
 impl Evidence {
     /// No evidence yet. [`RiskRules`](crate::RiskRules) has checked the level.
     pub(crate) const fn new(level: f64) -> Evidence {
-        Evidence { level, sums: [0.0; STAKES.len()], seen: 0, alarm: None }
+        Evidence { level, state: EvidenceState::NONE }
     }
 
     /// Takes one surprise into account.
     pub fn learn(&mut self, surprise: f64) {
         let surprise = worst_unless_usable(surprise);
-        for (sum, stake) in self.sums.iter_mut().zip(STAKES) {
-            let grown = (*sum + 1.0) * (1.0 + stake * surprise);
-            *sum = if grown < GREATEST { grown } else { GREATEST };
-        }
-        self.seen = self.seen.saturating_add(1);
-        if self.alarm.is_none() && self.level <= self.value() {
-            self.alarm = Some(self.seen);
+        bet(&mut self.state.sums, surprise);
+        self.state.seen = self.state.seen.saturating_add(1);
+        self.ring();
+    }
+
+    /// Raises the first alarm if the level is reached.
+    fn ring(&mut self) {
+        if self.state.alarm.is_none() && self.level <= self.value() {
+            self.state.alarm = Some(self.state.seen);
         }
     }
 
     /// The evidence now: the average over the stakes.
     pub fn value(&self) -> f64 {
-        let [a, b, c] = self.sums;
-        (a + b + c) / STAKES.len() as f64
+        average(&self.state.sums)
     }
 
     /// After how many surprises the evidence first reached the alarm level; `None` if never.
     pub const fn alarm(&self) -> Option<u64> {
-        self.alarm
+        self.state.alarm
     }
 
     /// The alarm level `A`.
@@ -80,12 +75,43 @@ impl Evidence {
 
     /// How many surprises were seen.
     pub const fn seen(&self) -> u64 {
-        self.seen
+        self.state.seen
     }
 
     /// Forgets everything: after an alarm that was seen to.
     pub fn restart(&mut self) {
         *self = Evidence::new(self.level);
+    }
+
+    /// The same, from which on is remembered what is added.
+    pub(crate) fn fork(self) -> Evidence {
+        let EvidenceState { sums, seen, alarm, .. } = self.state;
+        let state =
+            EvidenceState { sums: sums.map(|sum| sum.fork()), seen, alarm, seen_before: seen };
+        Evidence { state, ..self }
+    }
+
+    /// Takes what a fork has added. Its first alarm, too, in the count of one system that lived through all.
+    pub(crate) fn absorb(&mut self, fork: &Evidence) {
+        let (state, other) = (&mut self.state, &fork.state);
+        for (sum, added) in state.sums.iter_mut().zip(&other.sums) {
+            sum.absorb(added);
+        }
+        let since = |count: u64| count.saturating_sub(other.seen_before);
+        let alarm = other.alarm.map(|at| state.seen.saturating_add(since(at)));
+        state.alarm = state.alarm.or(alarm);
+        state.seen = state.seen.saturating_add(since(other.seen));
+        self.ring();
+    }
+
+    /// All that it has found, as plain numbers.
+    pub(crate) const fn state(&self) -> &EvidenceState {
+        &self.state
+    }
+
+    /// The same detector with what another has found.
+    pub(crate) const fn with_state(self, state: EvidenceState) -> Evidence {
+        Evidence { state, ..self }
     }
 }
 

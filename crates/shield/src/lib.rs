@@ -239,14 +239,46 @@
 //! alarm is certain to come, let `n` grow: `E[N] >= A`. If it is not, `E[N]` is infinite. ∎
 //!
 //! An alarm is a reason to look, not a proof. Surprises of risk are slow evidence for one system and
-//! quick evidence for a fleet.
+//! quick evidence for a fleet. For one system, [`Novelty`] tests how badly the scenes of each episode were
+//! foretold: one number, its *score*, which comes from outside. Calibration sorted scores into six bins, and bounds the
+//! probability `p_k` of each from above by `u_k`. An episode in bin `k` has the e-value `e = w_k / u_k`,
+//! where the weights `w` sum to 1 and lie mostly on the top bins. `S <- (S + 1)(1 + lambda (e - 1))` is averaged over the stakes.
+//!
+//! > **Theorem.** Let scores of episodes be independent, and `p_k <= u_k` for every bin. Then the expected number of
+//! > episodes until `S` first reaches `A` is at least `A`.
+//!
+//! *Proof.* `E[e]` is the sum of `p_k w_k / u_k`, which is at most that of the `w_k`: 1. So `e - 1` has no
+//! positive mean, given the episodes before, and the proof above applies. ∎
+//!
+//! In doubles `e` is off by one rounding, a part in `10^16`. The bounds are confidence bounds: where one of them does not hold, alarms
+//! without cause may be more frequent. And an alarm says that the world has changed, not that it is more dangerous. As a
+//! precaution it can raise every risk at once, to a shift of [`RiskSpec::precaution`].
+//! `proofs/novelty_mean.smt2` is the step, `proofs/novelty_stays_usable.smt2` the sum in doubles.
 //!
 //! [`Recalibration`] raises the log-odds of every risk by a shift `b >= 0`, and learns it from the
 //! surprises: `b <- b + eta d`, kept within `[0, b_max]`. It never lowers a risk. What it has learned
 //! comes into force when an episode ends: [`Memory::end_episode`]. Within an episode the shift stands
 //! still, and so keeps a conservative critic conservative: the raised risk is a concave function of the
 //! risk, with 0 and 1 where they were (`proofs/recalibration_stays_conservative.smt2`). The promise and
-//! the run length hold for the raised critic, too.
+//! the run length hold for the raised critic, too. Raising stretches differences of risk by `e^b` at most,
+//! so the resolution grows by as much: what was noise before is noise after.
+//!
+//! > **Theorem.** As long as the upper limit `b_max` never held the shift back, the sum of all surprises since the memory
+//! > was opened is at most `b / eta`, so at most `b_max / eta`. Their mean over `n` episodes is at most
+//! > `b_max / (eta n)`.
+//!
+//! *Proof.* Without the upper limit, `b` becomes `max(0, b + eta d)`, which is at least `b + eta d`; a precaution only raises
+//! it. As `b` starts at 0, it is at least `eta` times the sum of all `d`. ∎
+//!
+//! Nothing is assumed of the critic, the policy or the world: a recalibrated critic is conservative on
+//! average in the long run, or its shift has reached the limit.
+//!
+//! The memory of a fleet is that of one system that lived through all of its episodes in a row:
+//! [`Memory::fork`] gives each system its own, and [`Memory::join`] puts them together. Over a system's decisions `S` becomes
+//! `a S + b`, an affine map, and such maps compose; shifts are added up. A joint alarm can come later than that one
+//! system's would have, as sums are compared with the level only where one fork ends and the next begins. An alarm
+//! of one fork is one of the fleet. Each fork by itself reaches `A` within `n` decisions with probability `n / A` at most, if
+//! its base was new; so among `N` decisions of the whole fleet it is `N / A` at most.
 //!
 //! # What is not guaranteed
 //!
@@ -294,12 +326,15 @@ mod fallback;
 mod gain;
 mod ledger;
 mod memory;
+mod novelty;
 mod price;
 mod recalibration;
 mod risk;
 mod shield;
 mod situation;
 mod spec;
+mod state;
+mod sum;
 mod threshold;
 mod verdict;
 
@@ -311,12 +346,15 @@ pub use evidence::Evidence;
 pub use fallback::Fallback;
 pub use gain::GainSpec;
 pub use ledger::Ledger;
-pub use memory::Memory;
+pub use memory::{Alarm, AlarmKind, JoinError, Memory};
+pub use novelty::{Novelty, NoveltyScale};
 pub use recalibration::Recalibration;
 pub use risk::{CostCount, RiskRules, RiskSpec};
 pub use shield::Shield;
 pub use situation::{JudgeError, Situation};
 pub use spec::{Charge, Mode, OutOfRange, Rules, ShieldSpec};
+pub use state::{EvidenceState, MemoryState, NoveltyState, RecalibrationState};
+pub use sum::Sum;
 pub use threshold::Threshold;
 pub use verdict::{Reason, Verdict};
 

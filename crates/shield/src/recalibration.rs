@@ -19,9 +19,13 @@
 //!
 //! **Absent on purpose:** lowering risks. A critic that was too cautious stays so.
 
+use crate::RecalibrationState;
 use crate::evidence::worst_unless_usable;
 use crate::gain::decay;
 use crate::risk::is_probability;
+
+/// A resolution is not made coarser than this: a calibrated critic's card allows no more either.
+const MOST_RESOLUTION: f64 = 0.1;
 
 /// The shift of a critic's log-odds, learned from surprises.
 ///
@@ -47,12 +51,14 @@ pub struct Recalibration {
     shift: f64,
     /// `e^-b` of the shift in force, in `(0, 1]`.
     factor: f64,
+    /// What surprises have added to what is learned since the last fork.
+    gained: f64,
 }
 
 impl Recalibration {
     /// No shift yet. [`RiskRules`](crate::RiskRules) has checked the numbers.
     pub(crate) const fn new(rate: f64, max_shift: f64) -> Recalibration {
-        Recalibration { rate, max_shift, learned: 0.0, shift: 0.0, factor: 1.0 }
+        Recalibration { rate, max_shift, learned: 0.0, shift: 0.0, factor: 1.0, gained: 0.0 }
     }
 
     /// The risk after the shift, `rho_b`. What is no probability is returned as it is.
@@ -71,9 +77,29 @@ impl Recalibration {
 
     /// Takes one surprise into account. The shift in force stays until [`Recalibration::adopt`].
     pub fn learn(&mut self, surprise: f64) {
-        let shifted = self.learned + self.rate * worst_unless_usable(surprise);
+        let before = self.learned;
+        self.learned = self.kept_within(before + self.rate * worst_unless_usable(surprise));
+        self.gained += self.learned - before;
+    }
+
+    /// What is learned is at least this from now on, as far as the greatest shift allows, until surprises lower it again.
+    pub(crate) fn take_precaution(&mut self, least: f64) {
+        self.learned = self.kept_within(self.learned.max(least));
+    }
+
+    fn kept_within(&self, shift: f64) -> f64 {
         // Not `f64::clamp`, which can panic.
-        self.learned = shifted.max(0.0).min(self.max_shift);
+        shift.max(0.0).min(self.max_shift)
+    }
+
+    /// What a critic can tell apart once its risks are raised: the resolution times `e^b`, but no more than 0.1,
+    /// or than it was. Raising stretches the difference of two risks by `e^b` at most, so what was noise
+    /// before is noise after; see `proofs/recalibration_stretches.smt2`.
+    pub(crate) fn coarsen(&self, resolution: f64) -> f64 {
+        if self.factor >= 1.0 {
+            return resolution;
+        }
+        (resolution / self.factor).min(MOST_RESOLUTION).max(resolution)
     }
 
     /// Puts what was learned into force: between two episodes.
@@ -90,6 +116,39 @@ impl Recalibration {
     /// The shift that comes into force when the episode ends, as far as it is learned.
     pub const fn learned(&self) -> f64 {
         self.learned
+    }
+
+    /// The same, from which on is remembered what is added.
+    pub(crate) const fn fork(self) -> Recalibration {
+        Recalibration { gained: 0.0, ..self }
+    }
+
+    /// Takes what a fork's surprises have added.
+    pub(crate) fn absorb(&mut self, fork: &Recalibration) {
+        let before = self.learned;
+        self.learned = self.kept_within(before + fork.gained);
+        self.gained += self.learned - before;
+    }
+
+    /// All that it has learned, as plain numbers.
+    pub(crate) const fn state(&self) -> RecalibrationState {
+        RecalibrationState { learned: self.learned, shift: self.shift, gained: self.gained }
+    }
+
+    /// The same rate and limit with what another has learned.
+    pub(crate) fn with_state(self, state: RecalibrationState) -> Recalibration {
+        let RecalibrationState { learned, shift, gained } = state;
+        Recalibration { learned, shift, factor: decay(shift), gained, ..self }
+    }
+
+    /// The greatest shift.
+    pub(crate) const fn max_shift(&self) -> f64 {
+        self.max_shift
+    }
+
+    /// Whether another learns by the same rate within the same limit.
+    pub(crate) fn is_like(&self, other: &Recalibration) -> bool {
+        self.rate == other.rate && self.max_shift == other.max_shift
     }
 }
 

@@ -34,6 +34,9 @@ pub struct RiskSpec {
     pub max_shift: f64,
     /// The level `A` at which the evidence raises an alarm. At least 1 and finite.
     pub alarm: f64,
+    /// The shift that risks are raised to, at least, when the world turns out not to be the calibrated one: an alarm of
+    /// a [`Novelty`](crate::Novelty). 0 for none. At most the greatest shift.
+    pub precaution: f64,
 }
 
 impl RiskSpec {
@@ -43,7 +46,14 @@ impl RiskSpec {
     /// A critic that sees to the end and tells everything apart; no recalibration; an alarm that
     /// comes without cause after 10,000 decisions or more, on average.
     pub const fn new() -> RiskSpec {
-        RiskSpec { gamma: 1.0, resolution: 0.0, rate: 0.0, max_shift: 3.0, alarm: 1e4 }
+        RiskSpec {
+            gamma: 1.0,
+            resolution: 0.0,
+            rate: 0.0,
+            max_shift: 3.0,
+            alarm: 1e4,
+            precaution: 0.0,
+        }
     }
 }
 
@@ -76,13 +86,14 @@ impl RiskRules {
     ///
     /// The first field, in the order of [`RiskSpec`], whose value is out of its range.
     pub fn new(spec: RiskSpec) -> Result<RiskRules, OutOfRange> {
-        let RiskSpec { gamma, resolution, rate, max_shift, alarm } = spec;
+        let RiskSpec { gamma, resolution, rate, max_shift, alarm, precaution } = spec;
         for (field, value, in_range) in [
             ("gamma", gamma, 0.0 < gamma && gamma <= 1.0),
             ("resolution", resolution, (0.0..1.0).contains(&resolution)),
             ("rate", rate, usable(rate)),
             ("max_shift", max_shift, (0.0..=RiskSpec::MAX_SHIFT).contains(&max_shift)),
             ("alarm", alarm, (1.0..f64::INFINITY).contains(&alarm)),
+            ("precaution", precaution, (0.0..=max_shift).contains(&precaution)),
         ] {
             if !in_range {
                 return Err(OutOfRange { field, value });
@@ -115,6 +126,9 @@ impl RiskRules {
     /// spent any more, only that one runs. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
     /// critic's numbers have overflowed, and neither is to be had for nothing.
     ///
+    /// The resolution grows with the shift `b` in force, to `e^b` times as much, but at most to 0.1: raising risks
+    /// stretches their differences by as much, and what was noise before is noise after.
+    ///
     /// # Errors
     ///
     /// If there is not one place in `costs` for each risk. Nothing is written then.
@@ -136,8 +150,9 @@ impl RiskRules {
             }
             *cost = raised;
         }
+        let resolution = recalibration.coarsen(self.0.resolution);
         for cost in costs {
-            *cost = avoidable(*cost, unavoidable, self.0.resolution);
+            *cost = avoidable(*cost, unavoidable, resolution);
         }
         Ok(unavoidable)
     }
@@ -208,6 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_noise_before_risks_were_raised_is_noise_after() {
+        let spec = RiskSpec { resolution: 0.01, rate: 1.0, max_shift: 5.0, ..RiskSpec::new() };
+        let rules = RiskRules::new(spec).unwrap();
+        let mut memory = rules.memory();
+        let costs = |memory: &Memory, risks: [f64; 3]| {
+            let mut costs = [0.0; 3];
+            rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
+            costs
+        };
+        memory.end_episode(Some(1.0));
+        let [least, noise, told] = costs(&memory, [0.001, 0.0105, 0.02]);
+        assert!(least == 0.0 && noise < 1e-12, "0.0095 apart before, 0.0251 after: {noise}");
+        assert!(told > 0.04, "0.019 apart before: {told}");
+        for _ in 0..4 {
+            memory.end_episode(Some(1.0));
+        }
+        let [_, far, _] = costs(&memory, [0.0, 0.002, 0.5]);
+        assert!(far > 0.2, "a resolution of 1.48 would swallow everything: it is 0.1 at most");
+    }
+
+    #[test]
     fn what_is_no_probability_has_no_usable_cost() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e-9, 1.0_f64.next_up()] {
             let (unavoidable, costs) = costs(0.0, [0.5, bad, 0.75]);
@@ -241,10 +277,13 @@ mod tests {
                 ("rate", RiskSpec { rate: bad, ..SPEC }),
                 ("max_shift", RiskSpec { max_shift: bad, ..SPEC }),
                 ("alarm", RiskSpec { alarm: bad, ..SPEC }),
+                ("precaution", RiskSpec { precaution: bad, ..SPEC }),
             ] {
                 assert_eq!(RiskRules::new(spec).unwrap_err().field, field);
             }
         }
         assert!(RiskRules::new(RiskSpec { gamma: 0.0, ..SPEC }).is_err());
+        let too_much = RiskSpec { precaution: 1.5, max_shift: 1.0, ..SPEC };
+        assert_eq!(RiskRules::new(too_much).unwrap_err().field, "precaution");
     }
 }

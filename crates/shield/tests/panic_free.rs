@@ -30,6 +30,10 @@ fn the_shield_contains_no_panic() {
         "risk_costs",
         "enter",
         "close",
+        "novelty",
+        "end_scored",
+        "fleet",
+        "recall",
         "certify",
     ] {
         let mangled = format!("6caller{}{function}", function.len());

@@ -7,10 +7,10 @@ floats travel as 16 hexadecimal digits, so that not one bit is lost on the way.
     shield BUDGET HORIZON EPSILON CAP FORM K_DENSITY K_CHANGE FLOOR SMOOTHING FALLBACK MODE LAST PACE CHARGE PRICE
     judge PROPOSAL DENSITY COST... / PREFERENCE...
     settle OBSERVED          settles the last judged proposal
-    critic GAMMA RESOLUTION RATE MAX_SHIFT      opens the first episode's account
+    critic GAMMA RESOLUTION RATE MAX_SHIFT PRECAUTION LEVEL BORDER*5 BOUND*6     opens the first episode's account
     risks RISK...            what each action costs, once its risk is raised
     enter EXECUTED CHARGE    the account, the evidence and the shift after it
-    close INCIDENT           likewise, and then opens the next episode's account
+    close INCIDENT SCORE     likewise, and then opens the next episode's account
 
 After each settlement it also checks the anytime envelope in exact rational arithmetic, twice: the
 theorem itself, on a ledger that is kept in rationals from the first step; and the slack by which
@@ -21,6 +21,7 @@ account of risk balances, with no rounding to excuse it.
 import math
 import struct
 import sys
+from bisect import bisect_right
 from fractions import Fraction
 
 
@@ -46,7 +47,7 @@ def main() -> None:
         elif command == "enter":
             print(critic.enter(int(words[0]), number(words[1])))
         else:
-            print(critic.close(words[0] == "true"))
+            print(critic.close(words[0] == "true", number(words[1])))
 
 
 class Shield:
@@ -182,13 +183,16 @@ class ExactLedger:
 
 
 class Critic:
-    """Risk mode: costs from probabilities, the account of risk, the evidence and the recalibration."""
+    """Risk mode: costs from probabilities, the account of risk, the evidence, the recalibration, the novelty."""
 
     STAKES = (0.1, 0.3, 0.9)
+    WEIGHTS = (1 / 32, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 
     def __init__(self, words: list[str]) -> None:
-        self.gamma, self.resolution, self.eta, self.b_max = map(number, words)
+        self.gamma, self.resolution, self.eta, self.b_max, self.precaution, self.level, *scale = map(number, words)
+        self.borders, self.bounds = scale[:5], scale[5:]
         self.b, self.learned, self.S = 0.0, 0.0, [0.0, 0.0, 0.0]
+        self.N, self.alarms = [0.0, 0.0, 0.0], 0
         self.open()
 
     def open(self) -> None:
@@ -209,7 +213,8 @@ class Critic:
         if not 0.0 <= rho <= 1.0:
             return math.nan
         c = 1.0 if self.V >= 1.0 else rho - self.V
-        return c if c >= self.resolution else c * 2.0**-40
+        noise = self.resolution if self.b == 0.0 else max(self.resolution, min(self.resolution * math.exp(self.b), 0.1))
+        return c if c >= noise else c * 2.0**-40
 
     def enter(self, executed, charge) -> str:
         if self.pending is None:
@@ -225,8 +230,13 @@ class Critic:
         self.pending = (self.V + c, expected, rho)
         return self.report(self.exact == expected)
 
-    def close(self, incident) -> str:
+    def close(self, incident, score) -> str:
         self.outcome(float(incident), Fraction(int(incident)))
+        k = bisect_right(self.borders, score) if math.isfinite(score) else 5
+        self.N = self.bets(self.N, self.WEIGHTS[k] / self.bounds[k] - 1.0)
+        if sum(self.N) / 3 >= self.level:
+            self.N, self.alarms = [0.0, 0.0, 0.0], self.alarms + 1
+            self.learned = max(self.learned, self.precaution)
         self.b = self.learned
         told = self.report(self.exact == int(incident))
         self.open()
@@ -237,11 +247,15 @@ class Critic:
         self.surprise += happened - expected
         self.exact += exactly - expected_exactly
         d = happened - rho if 0.0 <= rho <= 1.0 else 1.0
-        self.S = [min((S + 1.0) * (1.0 + stake * d), 1e300) for S, stake in zip(self.S, self.STAKES)]
+        self.S = self.bets(self.S, d)
         self.learned = min(max(self.learned + self.eta * d, 0.0), self.b_max)
+
+    def bets(self, sums, gain) -> list[float]:
+        return [min((S + 1.0) * (1.0 + stake * gain), 1e300) for S, stake in zip(sums, self.STAKES)]
 
     def report(self, balances) -> str:
         parts = (self.start, self.chosen, self.surprise, self.arriving, sum(self.S) / 3, self.b, self.learned)
+        parts += (sum(self.N) / 3, float(self.alarms))
         return " ".join(map(bits, parts)) + (" balances" if balances else " unbalanced")
 
 

@@ -16,7 +16,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use cpss_shield::{
-    Account, Decision, Fallback, GainSpec, Memory, RiskRules, RiskSpec, Shield, ShieldSpec, Verdict,
+    Account, Decision, Fallback, GainSpec, Memory, Novelty, NoveltyScale, RiskRules, RiskSpec,
+    Shield, ShieldSpec, Verdict,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -333,17 +334,21 @@ impl Transcript {
     fn episodes(&mut self, random: &mut Random, rate: f64) {
         let gamma = if random.uniform() < 0.5 { 1.0 } else { random.uniform().max(0.1) };
         let resolution = if random.uniform() < 0.5 { 0.0 } else { 0.1 * random.uniform() };
-        let spec = RiskSpec { gamma, resolution, rate, max_shift: 1.5, ..RiskSpec::new() };
-        self.questions += &format!(
-            "critic {} {} {} {}\n",
-            bits(gamma),
-            bits(resolution),
-            bits(rate),
-            bits(spec.max_shift)
-        );
+        let precaution = if rate > 0.0 { random.uniform() } else { 0.0 };
+        let spec =
+            RiskSpec { gamma, resolution, rate, max_shift: 1.5, precaution, ..RiskSpec::new() };
+        let (level, mut borders) =
+            (20.0 + 100.0 * random.uniform(), [0; 5].map(|_| random.uniform()));
+        borders.sort_by(f64::total_cmp);
+        let bounds = [0; 6].map(|_| 0.01 + 0.4 * random.uniform());
+        let numbers =
+            [&[gamma, resolution, rate, 1.5, precaution, level], &borders[..], &bounds[..]];
+        let words: Vec<String> = numbers.concat().into_iter().map(bits).collect();
+        self.questions += &format!("critic {}\n", words.join(" "));
         self.answers.push(Answer::Ready);
         let rules = RiskRules::new(spec).unwrap();
-        let mut memory = rules.memory();
+        let novelty = Novelty::new(NoveltyScale { borders, bounds }, level).unwrap();
+        let mut memory = rules.memory().with_novelty(novelty);
         for _ in 0..4 {
             self.episode(&rules, &mut memory, random);
         }
@@ -375,8 +380,13 @@ impl Transcript {
             self.account_line(&account, memory);
         }
         let incident = random.uniform() < 0.3;
-        self.questions += &format!("close {incident}\n");
-        memory.end_episode(account.close(incident));
+        let score = match (random.uniform() * 10.0) as u32 {
+            0 => f64::NAN,
+            1 => f64::NEG_INFINITY,
+            _ => random.uniform(),
+        };
+        self.questions += &format!("close {incident} {}\n", bits(score));
+        memory.end_episode_scored(account.close(incident), Some(score));
         self.account_line(&account, memory);
     }
 
@@ -389,6 +399,8 @@ impl Transcript {
             memory.evidence().value(),
             memory.recalibration().shift(),
             memory.recalibration().learned(),
+            memory.novelty().unwrap().value(),
+            memory.novelty().unwrap().alarms() as f64,
         ];
         self.answers.push(Answer::Numbers(numbers, "balances"));
     }

@@ -7,8 +7,9 @@
 use cpss_shield::batch::{BatchError, Situations, judge_all, settle_all};
 use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest, sample};
 use cpss_shield::{
-    Account, Certificate, CostCount, Decision, JudgeError, Memory, OutOfRange, RiskRules, RiskSpec,
-    Settlement, Shield, ShieldSpec, Situation, StaleDecision,
+    Account, Alarm, Certificate, CostCount, Decision, JoinError, JudgeError, Memory, MemoryState,
+    Novelty, NoveltyScale, OutOfRange, RiskRules, RiskSpec, Settlement, Shield, ShieldSpec, Situation,
+    StaleDecision,
 };
 
 #[inline(never)]
@@ -53,6 +54,27 @@ pub fn enter(account: &mut Account, memory: &mut Memory, numbers: [f64; 3]) {
 #[inline(never)]
 pub fn close(account: &mut Account, memory: &mut Memory, incident: bool) {
     memory.end_episode(account.close(incident));
+}
+
+#[inline(never)]
+pub fn novelty(scale: NoveltyScale, level: f64) -> Result<Novelty, OutOfRange> {
+    Novelty::new(scale, level)
+}
+
+#[inline(never)]
+pub fn end_scored(memory: &mut Memory, last: f64, score: f64) -> Option<Alarm> {
+    memory.end_episode_scored(Some(last), Some(score));
+    memory.alarm()
+}
+
+#[inline(never)]
+pub fn fleet(base: &Memory, forks: &[Memory]) -> Result<(Memory, Memory), JoinError> {
+    Ok((base.join(forks)?, base.fork()))
+}
+
+#[inline(never)]
+pub fn recall(memory: Memory, state: &MemoryState) -> Result<MemoryState, OutOfRange> {
+    Ok(memory.recall(state)?.state())
 }
 
 #[inline(never)]
