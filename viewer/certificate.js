@@ -37,7 +37,44 @@ export function certificate(episode) {
   root.append(title, badge, make("p", "promise", promiseWords(episode)));
   if (found.account.every(Number.isFinite)) root.append(account(episode, found.account));
   root.append(make("p", "note", restWords(episode)));
+  if (episode.memory) root.append(memory(episode));
   return root;
+}
+
+/** What the shield remembered of the episodes before, and what this one added. @param {Episode} episode */
+function memory(episode) {
+  const root = make("div", "memory");
+  root.append(make("p", "note", memoryWords(episode)));
+  for (const reason of episode.alarms) {
+    const alarm = make("p", "alarm", `Alarm: ${reason}.`);
+    alarm.setAttribute("role", "note");
+    root.append(alarm);
+  }
+  return root;
+}
+
+/** The shift in force, and the evidence. @param {Episode} episode */
+export function memoryWords(episode) {
+  const { memory: start, memory_after: end, record } = episode;
+  if (!start) return "";
+  const { settings, found } = start;
+  const { shift } = found.recalibration;
+  const odds = shift > 0 ? `, their odds times ${number(Math.exp(shift))}` : "";
+  const said = [`Memory of ${found.episodes} episodes: log-odds of all risks raised by ${number(shift)}${odds}`];
+  if (end) said.push(`${number(end.recalibration.shift)} from the next episode on`);
+  const evidence = average((end ?? found).evidence.sums);
+  said.push(`evidence of incidents ${number(evidence)}, alarm at ${number(settings.alarm)}`);
+  const seen = (end ?? found).novelty;
+  if (settings.novelty && seen) {
+    const score = record?.score === undefined ? "" : `, this episode's score ${record.score}`;
+    said.push(`evidence of novelty ${number(average(seen.sums))}, alarm at ${number(settings.novelty.level)}${score}`);
+  }
+  return `${said.join("; ")}.`;
+}
+
+/** The average of what the stakes have won. @param {number[][]} sums */
+function average(sums) {
+  return sums.reduce((total, [value]) => total + value, 0) / sums.length;
 }
 
 /** What was spent, and what was promised. @param {Episode} episode */
@@ -92,11 +129,12 @@ function restWords(episode) {
   }
   if (found.priced > 0) said.push(`${found.priced} admissible proposals passed over for their price`);
   if (found.excess > 0) said.push(`${number(found.excess)} above the thresholds`);
-  if (Number.isFinite(found.evidence)) {
+  // A memory says so itself, with its alarm.
+  if (Number.isFinite(found.evidence) && !episode.memory) {
     // Without any surprise it grows by 1 with each decision.
     said.push(`evidence against the critic ${number(found.evidence)}, where ${episode.steps} is none`);
   }
-  if (found.recalibration > 0) said.push(`its log-odds raised by ${number(found.recalibration)}`);
+  if (found.recalibration > 0 && !episode.memory) said.push(`its log-odds raised by ${number(found.recalibration)}`);
   if (!found.envelope_held) said.push("the envelope did NOT hold");
   const words = said.join("; ");
   return words ? `${words.charAt(0).toUpperCase()}${words.slice(1)}.` : "";

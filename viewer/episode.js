@@ -30,6 +30,14 @@
  * @property {number} evidence
  * @property {number} recalibration
  *
+ * @typedef {object} Memory What a shield has found in the episodes so far.
+ * @property {number} episodes
+ * @property {{sums: number[][], seen: number, alarm?: number}} evidence One sum for each stake, its value first.
+ * @property {{learned: number, shift: number}} recalibration
+ * @property {{sums: number[][], seen: number, alarm?: number, alarms: number}} [novelty]
+ *
+ * @typedef {{rate: number, alarm: number, novelty?: {level: number}}} MemorySettings
+ *
  * @typedef {{crashed: boolean, costs: number[], ghost: [number, number, number][]}} WhatIf
  *
  * @typedef {object} EpisodeRecord
@@ -49,6 +57,7 @@
  * @property {number} [unavoided]
  * @property {number} [closer]
  * @property {number} [false_alarms]
+ * @property {number | string} [score] How badly its scenes were foretold.
  *
  * @typedef {object} Episode
  * @property {string} file
@@ -71,7 +80,10 @@
  * @property {number[]} allowed
  * @property {number[]} ran
  * @property {string[]} verdict
- * @property {number[][]} risks Of each action.
+ * @property {{settings: MemorySettings, found: Memory} | null} memory What was remembered at the start, if anything is.
+ * @property {Memory | null} memory_after And at the end.
+ * @property {string[]} alarms Why there are alarms, in words.
+ * @property {number[][]} risks Of each action, as raised by the memory.
  * @property {number[]} unavoidable The least of them.
  * @property {number[][]} costs
  * @property {number[][]} likes
@@ -109,6 +121,9 @@ export function openEpisode(film, roads) {
   const episode = {
     ...film,
     road: roads[film.road],
+    memory: film.memory ?? null,
+    memory_after: film.memory_after ?? null,
+    alarms: film.alarms ?? [],
     steps,
     duration: steps * film.decision_time,
     verdict,

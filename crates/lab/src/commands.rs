@@ -18,6 +18,7 @@ mod evaluate;
 mod evidence;
 mod export;
 mod manual;
+mod memory;
 mod policies;
 mod prepare;
 mod replay;
@@ -59,6 +60,9 @@ enum Command {
     Policies(policies::Options),
     /// Play one method on one task under one regime and sum it up
     Evaluate(evaluate::Options),
+    /// Show what shields remember from episode to episode, and share a memory in a fleet
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Derive every threshold, verdict, charge and the certificate of a trace again
     Audit(audit::Options),
     /// Write a page that replays a trace, and open it in the browser
@@ -89,6 +93,16 @@ enum RiskCommand {
     Score(risk::score::Options),
 }
 
+#[derive(Debug, Subcommand)]
+enum MemoryCommand {
+    /// Print what memories have found
+    Show(memory::ShowOptions),
+    /// Give a car of a fleet its own memory, which goes on from a common one
+    Fork(memory::ForkOptions),
+    /// Put together what the cars of a fleet have found since they were forked
+    Merge(memory::MergeOptions),
+}
+
 /// Reads the command line, does what it says, and tells the person at the terminal what went wrong, if anything did.
 pub fn run() -> ExitCode {
     ExitCode::from(run_from(std::env::args_os()))
@@ -112,6 +126,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Tasks(_)
             | Command::Prepare(_)
             | Command::Rollout(_)
+            | Command::Memory(_)
             | Command::Audit(_)
             | Command::Replay(_)
             | Command::Export(_)
@@ -135,6 +150,9 @@ fn run_command(command: Command) -> Result<()> {
         Command::Prepare(options) => prepare::run(&options),
         Command::Policies(options) => policies::run(&options),
         Command::Evaluate(options) => evaluate::run(&options),
+        Command::Memory(MemoryCommand::Show(options)) => memory::show(&options),
+        Command::Memory(MemoryCommand::Fork(options)) => memory::fork(&options),
+        Command::Memory(MemoryCommand::Merge(options)) => memory::merge(&options),
         Command::Audit(options) => audit::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),

@@ -9,6 +9,7 @@
 //! | [`arm`] | which methods are compared, and with which shield? |
 //! | [`policy`], `view` | which policy drives; what does it see, when it was not made here? |
 //! | [`critic`] | which critic says what each action risks? |
+//! | [`memory`] | how is a shield's memory kept from one run to the next? |
 //! | [`regime`] | how does the traffic drift during an episode? |
 //! | [`sensor`] | through which eyes do policy and shield see the world? |
 //! | `oracle` | what would each action really lead to? (privileged) |
@@ -19,6 +20,7 @@ pub mod branch;
 pub mod critic;
 pub mod ending;
 pub mod episode;
+pub mod memory;
 pub(crate) mod oracle;
 pub mod policy;
 pub mod regime;

@@ -6,9 +6,12 @@
 use serde::{Deserialize, Serialize};
 
 pub mod exact;
+pub mod memory;
 pub mod pose;
 pub mod what_if;
 
+use exact::Exact;
+use memory::AlarmLine;
 use what_if::Effects;
 
 /// What came of one episode.
@@ -75,6 +78,21 @@ pub struct EpisodeRecord {
     pub evidence: f64,
     /// The shift of its log-odds that its surprises have led to.
     pub recalibration: f64,
+    /// How badly the episode's scenes were foretold, where that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Exact>,
+    /// The evidence, at the end, that the world is not the one that the critic was calibrated in; 0 where no scores
+    /// are watched.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub novelty: f64,
+    /// The alarm that was raised by then, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<AlarmLine>,
+}
+
+/// Whether nothing has to be written.
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// An incident, or an incident rate, in four parts.

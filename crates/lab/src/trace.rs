@@ -6,10 +6,10 @@
 //! scene at every decision, so that a person can watch.
 //!
 //! ```text
-//! {"cpss_trace":4,"task":"merge-v0",...,"h":"5d1c..."}
+//! {"cpss_trace":5,"task":"merge-v0",...,"h":"5d1c..."}
 //! {"t":0,"proposal":1,"risks":[0.01,0.32],"costs":[0.0,0.31],...,"h":"90ab..."}
 //! {"t":1,...}
-//! {"end":2,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
+//! {"end":5,"scene":[...],"record":{...},"certificate":{...},"h":"(all 64 digits)"}
 //! ```
 //!
 //! Start at [`Header`]; [`chain`] is the hash in every line, [`TraceWriter`] writes a trace while an
@@ -30,6 +30,8 @@ mod shield;
 mod writer;
 
 pub(crate) use format::read_line;
-pub use format::{CertificateLine, End, Header, LaneLine, LedgerLine, RiskLine, Step, Tau};
+pub use format::{
+    CertificateLine, End, Header, LaneLine, LedgerLine, Remembered, RiskLine, Step, Tau,
+};
 pub use road::Road;
 pub use writer::{Cell, TraceWriter};

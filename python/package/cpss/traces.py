@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 #: The version of the format that is read.
-VERSION = 4
+VERSION = 5
 #: Cars that are seen beside the ego, and how far away [m]: highway-env's own distance.
 CARS, FAR = 15, 200.0
 FEATURES = ("presence", "x", "y", "vx", "vy")

@@ -13,9 +13,10 @@ use serde_json::Value;
 use crate::files::atomic::folder;
 use crate::measure::contest::Contest;
 use crate::measure::statistics::mean;
-use crate::measure::summary::Summary;
+use crate::measure::summary::{AlarmSaid, Summary};
 use crate::play::arm::{Arm, Millionths, ShieldSettings};
 use crate::play::critic::RiskSource;
+use crate::play::memory::Keeper;
 use crate::play::policy::PolicySource;
 use crate::play::regime::{Regime, RegimeSpec};
 use crate::play::seed;
@@ -33,6 +34,7 @@ use crate::terminal::say;
   cpss evaluate --env highway-v0 --method fixed --budget 0.005        the constant threshold that promises so
   cpss evaluate --env merge-v0 --method cpss --shield my_shield.toml --json
   cpss evaluate --env merge-v0 --method cpss --episodes 3 --trace traces
+  cpss evaluate --env merge-v0 --regime high --memory car.json       goes on where it stopped the last time
   cpss evaluate --env intersection-v0 --policy mine.onnx --config '{}'    sees highway-env's default")]
 pub(super) struct Options {
     /// Task, by highway-env's id
@@ -84,9 +86,10 @@ pub(super) struct Options {
     /// With --method fixed: any constant threshold instead of the budget's share of a decision
     #[arg(long, value_name = "X", value_parser = probability, conflicts_with = "budget")]
     threshold: Option<f64>,
-    /// Evidence and recalibration go on from episode to episode, which are played in a row
-    #[arg(long, conflicts_with = "trace")]
-    memory: bool,
+    /// Evidence and recalibration go on from episode to episode, which are played in a row; with FILE also from run to
+    /// run: it is read if it is there, and written after every episode (see `cpss memory`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    memory: Option<Option<PathBuf>>,
     /// Write a trace of every episode into this folder
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
@@ -137,9 +140,17 @@ pub(super) fn run(options: &Options) -> Result<()> {
         asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
-    let played = match options.memory {
-        true => contest.play_in_a_row(&seeds, &|| meter.advance())?,
-        false => contest.play_all(&seeds, options.trace.as_deref(), &|| meter.advance())?,
+    let traces = options.trace.as_deref();
+    let (played, memory) = match &options.memory {
+        None => (contest.play_all(&seeds, traces, &|| meter.advance())?, None),
+        Some(file) => {
+            let open =
+                |place: &PathBuf| Keeper::open(place, &contest.risk, contest.memory_settings());
+            let mut keeper = file.as_ref().map(open).transpose()?;
+            let (played, memory) =
+                contest.play_in_a_row(&seeds, traces, keeper.as_mut(), &|| meter.advance())?;
+            (played, Some(memory))
+        }
     };
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
@@ -150,6 +161,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
         let budget = arm.given().unwrap_or(settings.spec.budget);
         mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
     });
+    if let Some(memory) = memory {
+        summary.alarms = memory.alarms().map(AlarmSaid::from).collect();
+    }
     if options.json {
         say!("{}", serde_json::to_string_pretty(&summary)?)
     } else {
@@ -214,10 +228,14 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         ("budget overspent", format!("{} episodes", summary.budget_violations)),
         ("evidence", format!("{:.2}", summary.evidence)),
         ("recalibration", format!("{:.2}", summary.recalibration)),
+        ("novelty", format!("{:.2}", summary.novelty)),
         ("envelope violations", summary.envelope_violations.to_string()),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
     ] {
         say!("  {name:<24} {value}")?;
+    }
+    for alarm in &summary.alarms {
+        say!("  {:<24} {}", "ALARM", alarm.reason)?;
     }
     Ok(())
 }

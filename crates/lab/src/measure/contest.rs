@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use cpss_risk::LearnedRisk;
+use cpss_shield::Memory;
 use rayon::prelude::*;
 
 use crate::files::atomic::write_atomically;
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::episode::Player;
+use crate::play::memory::Keeper;
 use crate::play::policy::PolicySource;
 use crate::play::regime::Regime;
 use crate::play::sensor::Gaze;
 use crate::record::EpisodeRecord;
+use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::trace::{Cell, TraceWriter};
 
 /// One cell of the comparison with one policy: all that an episode depends on besides its seed.
@@ -80,18 +83,7 @@ impl Contest<'_> {
                     player = player.without_branches();
                 }
                 let play = |seed: &u64| {
-                    let record = match traces {
-                        None => player.play(*seed)?,
-                        Some(place) => {
-                            let mut writer = TraceWriter::new(self.cell());
-                            let record = player.play_with(&mut writer, *seed)?;
-                            write_atomically(
-                                &place.join(self.trace_name(*seed)),
-                                writer.text().as_bytes(),
-                            )?;
-                            record
-                        }
-                    };
+                    let record = self.play_one(&mut player, *seed, traces)?;
                     played();
                     Ok(record)
                 };
@@ -111,20 +103,66 @@ impl Contest<'_> {
         Ok(all)
     }
 
-    /// Plays the episodes of some seeds in a row, with a memory of what surprised the critic; `played` is
-    /// called after each.
+    /// Plays the episodes of some seeds in a row, with a memory of what surprised the critic, which is kept after each
+    /// if there is a keeper, and writes their traces if told where to; `played` is called after each.
     pub(crate) fn play_in_a_row(
         &self,
         seeds: &[u64],
+        traces: Option<&Path>,
+        mut keeper: Option<&mut Keeper>,
         played: &(dyn Fn() + Sync),
-    ) -> Result<Played> {
-        let mut player = self.player()?.with_memory(self.settings.recalibration)?;
+    ) -> Result<(Played, Memory)> {
+        let found = keeper.as_ref().map(|keeper| *keeper.line());
+        let mut player = self.player()?.remembering(self.memory_settings(), found.as_ref())?;
         let mut episodes = Vec::new();
         for seed in seeds {
-            episodes.push(player.play(*seed)?);
+            episodes.push(self.play_one(&mut player, *seed, traces)?);
+            if let Some(keeper) = &mut keeper {
+                keeper.keep(player.memory())?;
+            }
             played();
         }
-        Ok(Played { episodes, refusals: player.refusals().to_vec() })
+        Ok((Played { episodes, refusals: player.refusals().to_vec() }, *player.memory()))
+    }
+
+    /// What a memory of this cell's shield depends on.
+    pub(crate) fn memory_settings(&self) -> MemorySettings {
+        let ShieldSettings { recalibration, precaution, .. } = *self.settings;
+        MemorySettings::of(self.risk.card(), recalibration, precaution)
+    }
+
+    /// Plays the episode of a seed, and writes its trace if told where to.
+    fn play_one(
+        &self,
+        player: &mut Player<'_>,
+        seed: u64,
+        traces: Option<&Path>,
+    ) -> Result<EpisodeRecord> {
+        let Some(place) = traces else { return player.play(seed) };
+        let mut writer = TraceWriter::new(self.cell());
+        let record = player.play_with(&mut writer, seed)?;
+        write_atomically(&place.join(self.trace_name(seed)), writer.text().as_bytes())?;
+        Ok(record)
+    }
+
+    /// Plays some episodes in a row with a memory, which goes on from what was found, each with a trace writer.
+    ///
+    /// # Errors
+    ///
+    /// A policy that cannot be used, or settings of a memory that make no sense.
+    pub fn trace_in_a_row(
+        &self,
+        seeds: &[u64],
+        settings: MemorySettings,
+        found: Option<&MemoryLine>,
+    ) -> Result<Vec<Traced>> {
+        let mut player = self.player()?.remembering(settings, found)?;
+        let play = |seed: &u64| {
+            let mut writer = TraceWriter::new(self.cell());
+            let record = player.play_with(&mut writer, *seed)?;
+            Ok(Traced { record, text: writer.text().to_owned(), chain_end: writer.chain_end() })
+        };
+        seeds.iter().map(play).collect()
     }
 
     /// Plays one episode with a trace writer.

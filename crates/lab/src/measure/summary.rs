@@ -1,8 +1,10 @@
 //! What does a cell come to, in numbers?
 
+use cpss_shield::Alarm;
 use serde::Serialize;
 
 use super::statistics::{mean, wilson};
+use crate::record::memory::AlarmLine;
 use crate::record::{Account, EpisodeRecord};
 
 /// What a cell came to.
@@ -62,6 +64,27 @@ pub(crate) struct Summary {
     pub evidence: f64,
     /// The shift of its log-odds that its surprises have led to, after the last episode.
     pub recalibration: f64,
+    /// The evidence that the world is not the one that the critic was calibrated in: the largest, at the end of any
+    /// episode; 0 where no scores are watched.
+    pub novelty: f64,
+    /// The alarms of a memory, with their reasons.
+    pub alarms: Vec<AlarmSaid>,
+}
+
+/// An alarm, with its reason in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct AlarmSaid {
+    /// What gave the critic away, and when.
+    #[serde(flatten)]
+    pub alarm: AlarmLine,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<Alarm> for AlarmSaid {
+    fn from(alarm: Alarm) -> AlarmSaid {
+        AlarmSaid { alarm: alarm.into(), reason: alarm.to_string() }
+    }
 }
 
 impl Summary {
@@ -111,6 +134,8 @@ impl Summary {
             account: mean_account(records),
             evidence: records.iter().map(|record| record.evidence).fold(0.0, f64::max),
             recalibration: records.last().map_or(0.0, |record| record.recalibration),
+            novelty: records.iter().map(|record| record.novelty).fold(0.0, f64::max),
+            alarms: Vec::new(),
         }
     }
 }

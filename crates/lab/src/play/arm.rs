@@ -10,8 +10,8 @@ use cpss_shield::{Charge, GainSpec, Mode, ShieldSpec};
 
 pub mod settings;
 
-use settings::DEFAULT_RECALIBRATION;
 pub use settings::ShieldSettings;
+use settings::{DEFAULT_PRECAUTION, DEFAULT_RECALIBRATION};
 
 /// A method of the comparison. Where a budget or threshold is not given, it is the settings' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,7 @@ impl Arm {
             },
             price: if spec.price > 0.0 { spec.price } else { 1.0 },
             recalibration: DEFAULT_RECALIBRATION,
+            precaution: DEFAULT_PRECAUTION,
         };
         // A threshold is the cap of its shield.
         let arm = match self {

@@ -25,10 +25,14 @@ use super::regime::{Drift, Regime};
 use super::sensor::{Gaze, Sight};
 use super::tally::{Taken, Tally};
 use crate::record::EpisodeRecord;
+use crate::record::exact::Exact;
+use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::record::what_if::WhatIf;
 
 /// Someone who is told what happens while an episode is played, and changes nothing.
 pub trait Observer {
+    /// An episode is about to begin with this memory, which goes on from those before.
+    fn remember(&mut self, _settings: &MemorySettings, _memory: &Memory) {}
     /// An episode begins.
     fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield, _risk: &LearnedRisk) {}
     /// Whether it wants to know who is to blame for a refusal, which takes its time.
@@ -57,9 +61,9 @@ pub struct Judged<'a> {
     pub tau_cap: f64,
     /// What an observer saw.
     pub scene: &'a Scene,
-    /// What each action risks, as recalibrated.
+    /// What each action risks, as the critic has it.
     pub risks: &'a [f64],
-    /// The least of these: what cannot be avoided.
+    /// What cannot be avoided: the least of these, as recalibrated.
     pub unavoidable: f64,
     /// Who is to blame for the risk of a proposal that was refused.
     pub blame: Option<&'a Blame>,
@@ -88,9 +92,9 @@ pub struct Player<'a> {
     risk: RiskModel,
     shield: Shield,
     rules: RiskRules,
-    /// What is remembered of the critic's surprises; from episode to episode if `remembers`.
+    /// What is remembered of the critic's surprises; from episode to episode if `remembers` says how.
     memory: Memory,
-    remembers: bool,
+    remembers: Option<MemorySettings>,
     /// The world as it is, on which everything is measured.
     scene: Scene,
     /// What is seen of it, where eyes are not perfect.
@@ -100,6 +104,7 @@ pub struct Player<'a> {
     seen: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
+    risks: Vec<f64>,
     raised: Vec<f64>,
     brancher: Option<Brancher>,
     tally: Tally,
@@ -142,7 +147,7 @@ impl<'a> Player<'a> {
             policy,
             rules,
             memory: rules.memory(),
-            remembers: false,
+            remembers: None,
             risk: RiskModel::new(task, risk)?,
             shield: Shield::new(arm.shield(settings))
                 .map_err(|error| anyhow!("the shield of {arm}: {error}"))?,
@@ -152,6 +157,7 @@ impl<'a> Player<'a> {
             seen: vec![0.0; task.observer.len()],
             preferences: Vec::new(),
             costs: Vec::new(),
+            risks: Vec::new(),
             raised: Vec::new(),
             brancher: Some(Brancher::default()),
             tally: Tally::default(),
@@ -165,9 +171,32 @@ impl<'a> Player<'a> {
     ///
     /// A rate that makes no sense.
     pub fn with_memory(self, rate: f64) -> Result<Player<'a>> {
-        let rules = RiskRules::new(RiskSpec { rate, ..*self.rules.spec() })
-            .map_err(|error| anyhow!("the memory: {error}"))?;
-        Ok(Player { rules, memory: rules.memory(), remembers: true, ..self })
+        self.remembering(MemorySettings::new(rate), None)
+    }
+
+    /// The same with all settings of a memory, which goes on from what another has found.
+    ///
+    /// # Errors
+    ///
+    /// Numbers that make no sense.
+    pub fn remembering(
+        self,
+        settings: MemorySettings,
+        found: Option<&MemoryLine>,
+    ) -> Result<Player<'a>> {
+        let critic = self.rules.spec();
+        let opened = match found {
+            None => settings.open(critic),
+            Some(line) => settings.recall(critic, line),
+        };
+        let (rules, memory) = opened.map_err(|error| anyhow!("the memory: {error}"))?;
+        let foresight = settings.novelty.map(|_| Foresight::default());
+        Ok(Player { rules, memory, remembers: Some(settings), foresight, ..self })
+    }
+
+    /// What is remembered now.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The same player, who looks through a sensor.
@@ -212,6 +241,9 @@ impl<'a> Player<'a> {
     pub fn play_with(&mut self, observer: &mut dyn Observer, seed: u64) -> Result<EpisodeRecord> {
         let (mut world, mut drift) = self.regime.begin(seed);
         self.begin(&mut world, seed)?;
+        if let Some(settings) = &self.remembers {
+            observer.remember(settings, &self.memory);
+        }
         observer.begin(seed, world.task(), &self.shield, self.risk.learned());
         let mut account = self.rules.account();
         let mut random = random_proposals(seed);
@@ -243,11 +275,19 @@ impl<'a> Player<'a> {
                 break;
             }
         }
-        self.memory.end_episode(account.close(self.tally.failed()));
+        let score = self.score();
+        self.memory.end_episode_scored(account.close(self.tally.failed()), score);
         let certificate = self.shield.certificate().with_account(account).with_memory(self.memory);
-        let record = self.tally.record(&certificate, look_ahead(world.task().decision_time));
+        let mut record = self.tally.record(&certificate, look_ahead(world.task().decision_time));
+        record.score = score.map(Exact);
         observer.end(&self.scene, &record, &certificate);
         Ok(record)
+    }
+
+    /// How unlike the traffic that the critic knows the episode's was, if that is looked at.
+    fn score(&self) -> Option<f64> {
+        let likeness = self.risk.learned().card().likeness.as_ref()?;
+        Some(likeness.score(&self.portrait()?))
     }
 
     /// Makes itself ready for an episode.
@@ -263,7 +303,7 @@ impl<'a> Player<'a> {
         }
         self.foresee(world, 0.0);
         self.shield.reset();
-        if !self.remembers {
+        if self.remembers.is_none() {
             self.memory = self.rules.memory();
         }
         self.tally.begin(seed);
@@ -304,6 +344,8 @@ impl<'a> Player<'a> {
             .rules
             .costs(recalibration, &assessment.risks, &mut self.costs)
             .map_err(|error| anyhow!("{error}"))?;
+        self.risks.clear();
+        self.risks.extend_from_slice(&assessment.risks);
         self.raised.clear();
         self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
         if self.arm == Arm::Oracle {
@@ -335,7 +377,7 @@ impl<'a> Player<'a> {
             decision: &decision,
             tau_cap: self.shield.rules().spec().tau_cap,
             scene: &self.scene,
-            risks: &self.raised,
+            risks: &self.risks,
             unavoidable,
             blame: blame.as_ref(),
         });

@@ -10,6 +10,7 @@ use cpss_shield::{Certificate, Decision, Reason, ShieldSpec};
 use super::branch::Branch;
 use super::ending::is_off_road;
 use crate::record::EpisodeRecord;
+use crate::record::memory::AlarmLine;
 use crate::record::what_if::{Effects, WhatIf};
 
 /// Discount of the value difference that Theorem 3 bounds.
@@ -122,6 +123,8 @@ impl Tally {
         if let Some(memory) = &certificate.memory {
             record.evidence = memory.evidence().value();
             record.recalibration = memory.recalibration().shift();
+            record.novelty = memory.novelty().map_or(0.0, cpss_shield::Novelty::value);
+            record.alarm = memory.alarm().map(AlarmLine::from);
         }
         record.mean_speed = self.speeds / record.steps as f64;
         record.infeasible = certificate.counts.infeasible;

@@ -74,6 +74,10 @@ pub struct Report {
     pub account: Account,
     /// The evidence that the critic underestimates risk.
     pub evidence: f64,
+    /// By how much its log-odds were raised in this episode, by a memory of those before.
+    pub recalibration: f64,
+    /// Why there is an alarm, if there is one.
+    pub alarm: Option<String>,
     /// Whether the envelope held at every step.
     pub envelope_held: bool,
     /// The hash that the trace ends in.
@@ -119,10 +123,13 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         totals.add(step);
     }
     let end: End = lines.parse(last)?;
-    let open = totals.check(&end, header.seed, &steps).map_err(at(last))?;
+    let open = totals.check(&end, &header, &steps).map_err(at(last))?;
     let shield = (!steps.episode().has_shipped_shield).then_some("header.shield");
     let record = &end.record;
-    let certificate = steps.certificate(end.record.failed());
+    let certificate = steps.certificate(record);
+    let memory = header.memory.is_some().then_some("header.memory");
+    let score = record.score.is_some().then_some("end.record.score");
+    let alarm = certificate.memory.as_ref().and_then(cpss_shield::Memory::alarm);
     Ok(Report {
         task: header.task,
         arm: header.arm,
@@ -137,9 +144,17 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         incident: record.failed(),
         account: record.account(),
         evidence: record.evidence,
+        recalibration: header.memory.map_or(0.0, |memory| memory.found.recalibration.shift),
+        alarm: alarm.map(|alarm| alarm.to_string()),
         envelope_held: certificate.envelope_held,
         chain_end: lines.chain_end,
-        taken_as_written: TAKEN_AS_WRITTEN.into_iter().chain(shield).chain(open).collect(),
+        taken_as_written: TAKEN_AS_WRITTEN
+            .into_iter()
+            .chain(shield)
+            .chain(memory)
+            .chain(score)
+            .chain(open)
+            .collect(),
     })
 }
 
@@ -158,6 +173,10 @@ impl fmt::Display for Report {
             self.budget,
             if self.envelope_held { "held" } else { "BROKEN" },
             self.chain_end
-        )
+        )?;
+        match &self.alarm {
+            Some(reason) => write!(f, "; ALARM: {reason}"),
+            None => Ok(()),
+        }
     }
 }

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::shield::ShieldLine;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
+use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
 
 /// The version of the format.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The first line: which episode, under which rules, on which road.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -46,12 +47,25 @@ pub struct Header {
     /// The shield.
     #[serde(with = "ShieldLine")]
     pub shield: ShieldSpec,
+    /// The memory at the start, where one goes on from episode to episode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Remembered>,
     /// Length and width of a car \[m\].
     pub car: [f64; 2],
     /// The lanes, in the road's order.
     pub lanes: Vec<LaneLine>,
     /// Bodies without a driver: x, y, heading, length, width.
     pub obstacles: Vec<[f64; 5]>,
+}
+
+/// A memory, and what it depends on.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// By what it learns.
+    pub settings: MemorySettings,
+    /// What it has found.
+    pub found: MemoryLine,
 }
 
 /// What a critic's numbers depend on.
@@ -91,9 +105,9 @@ pub struct Step {
     /// The policy's preferences, one for each action; empty where nobody was asked.
     #[serde(rename = "likes")]
     pub preferences: Vec<f32>,
-    /// The risk of each action, as the critic has it.
+    /// The risk of each action, as the critic has it; a memory raises it before it is judged.
     pub risks: Vec<Exact>,
-    /// The least of them: what cannot be avoided.
+    /// The least of the raised ones: what cannot be avoided.
     pub unavoidable: Exact,
     /// What each action costs: its avoidable risk, or what the true world's future says for a privileged arm.
     pub costs: Vec<Exact>,
@@ -148,6 +162,9 @@ pub struct End {
     pub record: EpisodeRecord,
     /// The shield's certificate.
     pub certificate: CertificateLine,
+    /// The memory afterwards, where one goes on from episode to episode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryLine>,
 }
 
 /// A [`Certificate`]; budget, horizon, epsilon and mode are in the header's shield.

@@ -5,12 +5,13 @@
 
 use cpss_highway::{Scene, Task};
 use cpss_risk::{Blame, Hazard, LearnedRisk};
-use cpss_shield::{Certificate, Shield};
+use cpss_shield::{Certificate, Memory, Shield};
 use serde::Serialize;
 
 use super::chain::Chain;
 use super::format::{
-    CertificateLine, End, Header, LedgerLine, RiskLine, Step, Tau, VERSION, verdict_words,
+    CertificateLine, End, Header, LedgerLine, Remembered, RiskLine, Step, Tau, VERSION,
+    verdict_words,
 };
 use super::road::Road;
 use crate::play::arm::Arm;
@@ -18,6 +19,7 @@ use crate::play::critic::hash;
 use crate::play::episode::{Judged, Observer, Outcome};
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
+use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::record::pose::{poses, round};
 
 /// Which cell of a comparison an episode belongs to.
@@ -38,12 +40,13 @@ pub struct TraceWriter {
     text: String,
     chain: Chain,
     step: Option<Step>,
+    memory: Option<Remembered>,
 }
 
 impl TraceWriter {
     /// A writer for episodes of one cell.
     pub fn new(cell: Cell) -> TraceWriter {
-        TraceWriter { cell, text: String::new(), chain: Chain::default(), step: None }
+        TraceWriter { cell, text: String::new(), chain: Chain::default(), step: None, memory: None }
     }
 
     /// The trace of the last episode, whole once that is over.
@@ -69,6 +72,10 @@ impl Observer for TraceWriter {
         true
     }
 
+    fn remember(&mut self, settings: &MemorySettings, memory: &Memory) {
+        self.memory = Some(Remembered { settings: *settings, found: MemoryLine::of(memory) });
+    }
+
     fn begin(&mut self, seed: u64, task: &Task, shield: &Shield, risk: &LearnedRisk) {
         self.text.clear();
         self.chain = Chain::default();
@@ -87,6 +94,7 @@ impl Observer for TraceWriter {
             decision_time,
             risk: RiskLine::of(risk, &self.cell.regime),
             shield: *shield.rules().spec(),
+            memory: self.memory,
             car,
             lanes,
             obstacles,
@@ -132,8 +140,15 @@ impl Observer for TraceWriter {
     }
 
     fn end(&mut self, scene: &Scene, record: &EpisodeRecord, certificate: &Certificate) {
-        let certificate = CertificateLine::from(certificate);
-        let end = End { end: VERSION, scene: poses(scene), record: *record, certificate };
+        // Only where it goes on: what one episode leaves behind is in the certificate.
+        let kept = self.memory.take().and(certificate.memory.as_ref()).map(MemoryLine::of);
+        let end = End {
+            end: VERSION,
+            scene: poses(scene),
+            record: *record,
+            certificate: CertificateLine::from(certificate),
+            memory: kept,
+        };
         self.push(&end, true);
     }
 }

@@ -22,6 +22,9 @@ pub struct ShieldSettings {
     pub price: f64,
     /// Where a memory is kept: by how much a surprise of 1 shifts the log-odds of all risks from then on.
     pub recalibration: f64,
+    /// Likewise: the shift of the log-odds that risks are raised to at once, at least, when traffic is no longer the one
+    /// that the critic knows.
+    pub precaution: f64,
 }
 
 /// What a setting takes.
@@ -238,7 +241,7 @@ impl ShieldSettings {
     /// What a file may say, and what each takes.
     pub(crate) fn of_a_file() -> impl Iterator<Item = (&'static str, Kind)> {
         let own = SETTINGS.into_iter().filter(|(name, _)| !OF_THE_ARM.contains(name));
-        own.chain([("recalibration", Kind::Number)])
+        own.chain([("recalibration", Kind::Number), ("precaution", Kind::Number)])
     }
 
     /// What a file has to say.
@@ -250,13 +253,14 @@ impl ShieldSettings {
         // Where every action is judged, the one that the policy prefers among those that may run.
         shield.spec.fallback = Fallback::BestAdmissible;
         shield.spec.price = 1.0;
-        let mut recalibration = DEFAULT_RECALIBRATION;
+        let (mut recalibration, mut precaution) = (DEFAULT_RECALIBRATION, DEFAULT_PRECAUTION);
         for (name, value) in &table {
             let found = ShieldSettings::of_a_file().find(|(known, _)| known == name);
             let (_, kind) = found.ok_or_else(|| unknown(name))?;
             let wrong = || anyhow!("`{name}` is {value}, but has to be {kind}");
             match (name.as_str(), of_toml(kind, value).ok_or_else(wrong)?) {
                 ("recalibration", Value::Number(number)) => recalibration = number,
+                ("precaution", Value::Number(number)) => precaution = number,
                 (name, value) => shield.set(name, value).map_err(|()| wrong())?,
             }
         }
@@ -268,12 +272,14 @@ impl ShieldSettings {
         let price = shield.spec.price;
         // What was judged is charged: costs are risks, and what cannot be avoided is nobody's choice.
         let spec = ShieldSpec { charge: Charge::Predicted, price: 0.0, ..shield.spec() };
-        Ok(ShieldSettings { spec, price, recalibration })
+        Ok(ShieldSettings { spec, price, recalibration, precaution })
     }
 }
 
 /// The shift of a surprise of 1, unless a file says otherwise.
 pub(super) const DEFAULT_RECALIBRATION: f64 = 2.0;
+/// The shift that an alarm about traffic raises to, unless a file says otherwise.
+pub(super) const DEFAULT_PRECAUTION: f64 = 1.5;
 
 fn unknown(name: &str) -> anyhow::Error {
     let known: Vec<&str> = ShieldSettings::of_a_file().map(|(known, _)| known).collect();

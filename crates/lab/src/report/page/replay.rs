@@ -6,17 +6,20 @@
 //! per second, each as its difference from the one before; roads apart, since all episodes of a task
 //! share one ([`Replays`]). Start at [`Replays::add`]. `viewer/episode.js` reads it.
 //!
-//! **Invariants:** numbers of the account are copied, never derived; a trace that does not audit still
+//! **Invariants:** numbers of the account are copied, never derived, but for risks, which are as the memory has raised
+//! them; a trace that does not audit still
 //! becomes a replay as far as it can be read, and the replay says what is wrong with it.
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
+use cpss_shield::{Memory, RiskSpec};
 use serde::Serialize;
 use serde::ser::{Error, SerializeMap, Serializer};
 
 use crate::play::branch::look_ahead;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
+use crate::record::memory::MemoryLine;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
 use crate::trace::audit::audit;
@@ -66,7 +69,7 @@ pub(crate) struct Replay {
     pub ran: Column<usize>,
     /// By step: the verdict, with its reason.
     pub verdict: Column<String>,
-    /// By step: the risk of every action.
+    /// By step: the risk of every action, as it was judged: raised by the memory, where there is one.
     pub risks: Column<Vec<Short>>,
     /// By step: the least of them, which cannot be avoided.
     pub unavoidable: Column<Short>,
@@ -104,6 +107,12 @@ pub(crate) struct Replay {
     pub record: Option<EpisodeRecord>,
     /// The shield's certificate, unless the trace was cut.
     pub certificate: Option<CertificateLine>,
+    /// The memory afterwards, where one goes on from episode to episode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_after: Option<MemoryLine>,
+    /// The alarms by then, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<String>,
 }
 
 impl Replays {
@@ -149,6 +158,20 @@ impl Replay {
         let task: Option<TaskId> = header.task.parse().ok();
         let number = |of: &dyn Fn(&Step) -> Exact| column(steps, |step| Short(of(step).0));
         let poses = steps.iter().map(|step| &step.scene).chain(end.as_ref().map(|end| &end.scene));
+        let start = header.memory;
+        let recall = |found: Option<MemoryLine>| {
+            let recalled = start?.settings.recall(&RiskSpec::new(), &found?).ok();
+            recalled.map(|(_, memory)| memory)
+        };
+        let before = recall(start.map(|memory| memory.found));
+        let raised = |risks: &[Exact]| match &before {
+            None => risks.to_vec(),
+            Some(memory) => {
+                risks.iter().map(|risk| Exact(memory.recalibration().raise(risk.0))).collect()
+            }
+        };
+        let after = recall(end.as_ref().and_then(|end| end.memory));
+        let alarms = after.iter().flat_map(Memory::alarms).map(|alarm| alarm.to_string()).collect();
         Replay {
             file: file.to_owned(),
             chain_end: None,
@@ -160,7 +183,7 @@ impl Replay {
             allowed: column(steps, |step| step.allowed),
             ran: column(steps, |step| step.ran),
             verdict: column(steps, |step| step.verdict.clone()),
-            risks: column(steps, |step| shorts(&step.risks)),
+            risks: column(steps, |step| shorts(&raised(&step.risks))),
             unavoidable: number(&|step| step.unavoidable),
             costs: column(steps, |step| shorts(&step.costs)),
             likes: column(steps, |step| step.preferences.clone()),
@@ -178,6 +201,8 @@ impl Replay {
             what_if: column(steps, |step| step.what_if.clone()),
             scenes: differences(poses),
             record: end.as_ref().map(|end| end.record),
+            memory_after: end.as_ref().and_then(|end| end.memory),
+            alarms,
             certificate: end.map(|end| end.certificate),
         }
     }

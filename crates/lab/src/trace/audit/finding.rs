@@ -91,6 +91,7 @@ impl fmt::Display for Finding {
             (self.line.checked_sub(2), &self.problem)
             && !field.starts_with("record")
             && *field != "certificate"
+            && *field != "memory"
         {
             write!(f, " (step {step})")?;
         }

@@ -15,10 +15,11 @@ use super::header::Episode;
 use crate::play::arm::Arm;
 use crate::play::branch::look_ahead;
 use crate::play::tally::is_by_ledger;
+use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::pose::Pose;
 use crate::record::what_if::WhatIf;
-use crate::trace::format::{Header, LedgerLine, Step, Tau, verdict_words};
+use crate::trace::format::{Header, LedgerLine, Remembered, Step, Tau, verdict_words};
 
 /// The decisions of an episode, derived so far.
 pub(super) struct Steps {
@@ -44,8 +45,16 @@ impl Steps {
             resolution: header.risk.resolution,
             ..RiskSpec::new()
         };
-        let rules = RiskRules::new(spec).map_err(|error| refused(&error))?;
-        let (account, memory) = (rules.account(), rules.memory());
+        let (rules, memory) = match &header.memory {
+            None => {
+                let rules = RiskRules::new(spec).map_err(|error| refused(&error))?;
+                (rules, rules.memory())
+            }
+            Some(Remembered { settings, found }) => {
+                settings.recall(&spec, found).map_err(|error| refused(&error))?
+            }
+        };
+        let account = rules.account();
         let by_ledger = 0;
         Ok(Steps {
             episode,
@@ -99,6 +108,7 @@ impl Steps {
         self.by_ledger += u64::from(refused_now && is_by_ledger(&decision, spec));
         let settled = self.shield.settle_predicted(decision).map_err(|error| refused(&error))?;
         let ran = step.risks.get(decision.executed()).map_or(f64::NAN, |risk| risk.0);
+        let ran = self.memory.recalibration().raise(ran);
         if let Some(surprise) = self.account.enter(step.unavoidable.0, ran, settled.charge) {
             self.memory.learn(surprise);
         }
@@ -134,10 +144,11 @@ impl Steps {
         Ok(())
     }
 
-    /// The account of all decisions, closed with or without an incident.
-    pub(super) fn certificate(&self, incident: bool) -> Certificate {
+    /// The account of all decisions, closed with or without an incident, and the memory after an episode of this score.
+    pub(super) fn certificate(&self, record: &EpisodeRecord) -> Certificate {
         let (mut account, mut memory) = (self.account, self.memory);
-        memory.end_episode(account.close(incident));
+        let score = record.score.map(|score| score.0);
+        memory.end_episode_scored(account.close(record.failed()), score);
         self.shield.certificate().with_account(account).with_memory(memory)
     }
 

@@ -4,14 +4,17 @@
 //! are sums of the very same numbers in the same order; speed and distance within what scenes are rounded
 //! by; the ending by the task's rules. What stays as written is said, not passed over.
 
+use cpss_shield::{Memory, Novelty};
+
 use super::ending::Ending;
 use super::finding::{Problem, near, same};
 use super::step::Steps;
 use crate::play::tally::DISCOUNT;
 use crate::record::exact::Exact;
+use crate::record::memory::{AlarmLine, MemoryLine};
 use crate::record::pose::Pose;
 use crate::record::what_if::{Effects, WhatIf};
-use crate::trace::format::{CertificateLine, End, Step, VERSION};
+use crate::trace::format::{CertificateLine, End, Header, Step, VERSION};
 
 /// By how much a mean of rounded speeds may be off \[m/s\]: half of the last digit.
 pub const SPEED_TOLERANCE: f64 = 0.005 + 1e-6;
@@ -80,12 +83,13 @@ impl Totals {
     pub(super) fn check(
         mut self,
         end: &End,
-        seed: u64,
+        header: &Header,
         steps: &Steps,
     ) -> Result<Vec<&'static str>, Problem> {
+        let (seed, remembers) = (header.seed, header.memory.is_some());
         self.observe(&end.scene);
         let record = &end.record;
-        let account = steps.certificate(record.failed());
+        let account = steps.certificate(record);
         let derived = CertificateLine::from(&account);
         same("end", end.end, VERSION)?;
         let mut open = self.check_ending(end, steps)?;
@@ -93,6 +97,12 @@ impl Totals {
             let words = |line: &CertificateLine| serde_json::to_string(line).unwrap_or_default();
             let (found, derived) = (words(&end.certificate), words(&derived));
             return Err(Problem::Differs { field: "certificate", found, derived });
+        }
+        let memory = remembers.then_some(account.memory.as_ref()).flatten().map(MemoryLine::of);
+        if end.memory != memory {
+            let words = |line: &Option<MemoryLine>| serde_json::to_string(line).unwrap_or_default();
+            let (found, derived) = (words(&end.memory), words(&memory));
+            return Err(Problem::Differs { field: "memory", found, derived });
         }
         same("record: seed", record.seed, seed)?;
         same("record: steps", record.steps, account.steps)?;
@@ -116,6 +126,13 @@ impl Totals {
         exact("record: arriving", record.arriving, arriving.0)?;
         exact("record: evidence", record.evidence, derived.evidence.0)?;
         exact("record: recalibration", record.recalibration, derived.recalibration.0)?;
+        let known = account.memory.as_ref();
+        let novelty = known.and_then(Memory::novelty).map_or(0.0, Novelty::value);
+        exact("record: novelty", record.novelty, novelty)?;
+        let alarm =
+            |alarm: Option<AlarmLine>| alarm.map_or("none".to_owned(), |alarm| alarm.to_string());
+        let derived_alarm = known.and_then(Memory::alarm).map(AlarmLine::from);
+        same("record: alarm", alarm(record.alarm), alarm(derived_alarm))?;
         same("record: budget kept", record.budget_kept, account.budget_kept)?;
         same("record: by ledger", record.by_ledger, steps.by_ledger())?;
         same("record: envelope held", record.envelope_held, account.envelope_held)?;
