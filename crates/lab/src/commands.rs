@@ -14,6 +14,7 @@ use crate::terminal::note;
 mod audit;
 mod bench;
 mod completions;
+mod deploy;
 mod evaluate;
 mod evidence;
 mod export;
@@ -69,6 +70,8 @@ enum Command {
     Replay(replay::Options),
     /// Write traces as MCAP, for Foxglove and Rerun
     Export(export::Options),
+    /// Deploy shields into a world that changes in the middle of a run, and see whether they notice
+    Deploy(deploy::Options),
     /// Put what a safety case asks of an experiment on one page
     Evidence(evidence::Options),
     /// Measure throughput on this machine
@@ -157,6 +160,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Export(options) => export::run(&options),
+        Command::Deploy(options) => deploy::run(&options),
         Command::Evidence(options) => evidence::run(&options),
         Command::Schema(options) => schema::run(&options),
         Command::Completions(options) => completions::run(&options, Cli::command()),

@@ -21,6 +21,7 @@ use crate::play::sensor::PERFECT;
 use crate::tasks::{self, SHIPPED_SEEDS, policy_task};
 
 mod check;
+pub mod deployments;
 mod own;
 pub mod work;
 

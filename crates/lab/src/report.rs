@@ -7,9 +7,11 @@
 //! | `paper` | what does the paper say, to compare with? |
 //! | `selected` | which episodes are worth watching? |
 //! | `page` | what does the report say, and how is an episode replayed in it? |
+//! | `deployment` | what do deployments into a changing world come to? |
 //! | `evidence` | what does a safety case ask of it? |
 //! | [`document`] | how does a result get into a document? |
 
+pub(crate) mod deployment;
 pub mod document;
 pub(crate) mod evidence;
 pub(crate) mod figure;

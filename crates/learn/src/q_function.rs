@@ -9,7 +9,7 @@
 use crate::network::greedy;
 
 /// Something that values actions.
-pub trait QFunction {
+pub trait QFunction: Send {
     /// Length of the observations it takes.
     fn observation_len(&self) -> usize;
 

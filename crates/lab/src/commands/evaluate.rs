@@ -136,7 +136,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         settings: &settings,
         risk: options.risk_source(&sensor).load(options.env)?,
         policy: &options.policy,
-        gaze: Gaze { sensor: sensor.sensor(), behind: options.behind },
+        gaze: Gaze::through(sensor.sensor(), options.behind),
         asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);

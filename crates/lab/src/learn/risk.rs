@@ -81,7 +81,7 @@ impl Conditions<'_> {
 
 /// Both look through the sensor.
 pub(crate) fn gaze(sensor: Sensor) -> Gaze {
-    Gaze { sensor, behind: Behind::Both }
+    Gaze::through(sensor, Behind::Both)
 }
 
 /// Reads some sensors.

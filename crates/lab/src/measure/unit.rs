@@ -146,7 +146,7 @@ impl Unit {
             settings: &ShieldSettings::shipped(task)?,
             policy: &policy,
             risk: RiskSource::behind(&sensor).load(task)?,
-            gaze: Gaze { sensor, behind: Behind::Both },
+            gaze: Gaze::through(sensor, Behind::Both),
             // The tables ask it of whole methods alone, not of every point of the frontier.
             asks_what_if: arm.given().is_none(),
         })

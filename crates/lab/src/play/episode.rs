@@ -194,6 +194,11 @@ impl<'a> Player<'a> {
         Ok(Player { rules, memory, remembers: Some(settings), foresight, ..self })
     }
 
+    /// Goes on from another memory of the same settings.
+    pub(crate) fn recall(&mut self, memory: Memory) {
+        self.memory = memory;
+    }
+
     /// What is remembered now.
     pub fn memory(&self) -> &Memory {
         &self.memory

@@ -146,11 +146,19 @@ pub struct Gaze {
     pub sensor: Sensor,
     /// Who looks through it.
     pub behind: Behind,
+    /// What the tracker takes it for: another one, if eyes have changed and nobody has told it.
+    pub taken_for: Sensor,
 }
 
 impl Gaze {
     /// Everybody sees everything.
-    pub const PERFECT: Gaze = Gaze { sensor: Sensor::PERFECT, behind: Behind::Both };
+    pub const PERFECT: Gaze =
+        Gaze { sensor: Sensor::PERFECT, behind: Behind::Both, taken_for: Sensor::PERFECT };
+
+    /// Through a sensor that is known as what it is.
+    pub fn through(sensor: Sensor, behind: Behind) -> Gaze {
+        Gaze { sensor, behind, taken_for: sensor }
+    }
 }
 
 /// A world as it is seen through a sensor, from decision to decision.
@@ -165,7 +173,7 @@ pub(crate) struct Sight {
 impl Sight {
     /// Sight through a sensor; `None` if that is perfect, and there is nothing to look through.
     pub(crate) fn through(gaze: Gaze) -> Option<Sight> {
-        let tracker = Tracker::new(gaze.sensor);
+        let tracker = Tracker::new(gaze.taken_for);
         let sight = Sight { gaze, eyes: None, sensed: Scene::default(), tracker };
         (!gaze.sensor.is_perfect()).then_some(sight)
     }
@@ -198,7 +206,11 @@ impl Sight {
         let Some(eyes) = &self.eyes else { return };
         self.sensed.observe(eyes.world());
         let network = &eyes.world().task().network;
-        self.tracker.look(network, &self.sensed, elapsed, eyes.lateness());
+        let late = match self.gaze.taken_for.delay {
+            0 => 0.0,
+            _ => eyes.lateness(),
+        };
+        self.tracker.look(network, &self.sensed, elapsed, late);
     }
 
     /// Shows the policy what the sensor shows, if it looks through it.

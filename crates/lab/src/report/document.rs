@@ -28,6 +28,10 @@ pub const REPRODUCE: Markers =
 pub const POLICIES: Markers =
     Markers { begin: "<!-- cpss policies: begin -->", end: "<!-- cpss policies: end -->" };
 
+/// Around what deployments into a changing world come to.
+pub(crate) const DEPLOY: Markers =
+    Markers { begin: "<!-- cpss deploy: begin -->", end: "<!-- cpss deploy: end -->" };
+
 /// Around what the shield costs.
 pub(crate) const BENCH: Markers =
     Markers { begin: "<!-- cpss bench: begin -->", end: "<!-- cpss bench: end -->" };

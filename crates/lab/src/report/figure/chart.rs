@@ -13,7 +13,7 @@ const TITLE: f64 = 11.5;
 /// Ticks closer than this are left out \[pt\].
 const TICK_DISTANCE: f64 = 15.0;
 
-pub(super) const BLACK: Ink = [0x1b, 0x1b, 0x1b];
+pub(crate) const BLACK: Ink = [0x1b, 0x1b, 0x1b];
 const GREY: Ink = [0x70, 0x70, 0x70];
 const GRID: Ink = [0xe3, 0xe3, 0xe3];
 
