@@ -63,11 +63,11 @@ export function memoryWords(episode) {
   const said = [`Memory of ${found.episodes} episodes: log-odds of all risks raised by ${number(shift)}${odds}`];
   if (end) said.push(`${number(end.recalibration.shift)} from the next episode on`);
   const evidence = average((end ?? found).evidence.sums);
-  said.push(`evidence of incidents ${number(evidence)}, alarm at ${number(settings.alarm)}`);
+  said.push(`evidence of incidents ${number(evidence)}, alarm at ${settings.alarm}`);
   const seen = (end ?? found).novelty;
   if (settings.novelty && seen) {
     const score = record?.score === undefined ? "" : `, this episode's score ${record.score}`;
-    said.push(`evidence of novelty ${number(average(seen.sums))}, alarm at ${number(settings.novelty.level)}${score}`);
+    said.push(`evidence of novelty ${number(average(seen.sums))}, alarm at ${settings.novelty.level}${score}`);
   }
   return `${said.join("; ")}.`;
 }

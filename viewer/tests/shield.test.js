@@ -9,9 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
+import { memoryWords } from "../certificate.js";
 import { openEpisode } from "../episode.js";
 import { firstDifference, rejudge } from "../shield.js";
-import { embedded, PROGRAM, traceFiles, traceOf } from "./run.js";
+import { embedded, PROGRAM, readTrace, traceFiles, traceOf } from "./run.js";
 
 const folder = mkdtempSync(join(tmpdir(), "cpss-shield-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -32,6 +33,26 @@ function played(name, options) {
     return openEpisode(data.films[0], data.roads);
   });
 }
+
+test("a memory is the trace's, risks are as it raised them, and the page says so", () => {
+  // A critic that knows calm traffic only, and a policy that nobody stops: incidents surprise it.
+  const options = ["--env", "merge-v0", "--regime", "high", "--method", "dqn", "--risk", "stationary", "--memory"];
+  const row = played("memory", options);
+  for (const episode of row) {
+    const { header, steps, end } = readTrace(join(folder, "memory", episode.file));
+    assert.deepEqual(episode.memory, header.memory);
+    assert.deepEqual(episode.memory_after, end.memory);
+    const { shift } = header.memory.found.recalibration;
+    for (const [place, step] of steps.entries()) {
+      const raised = step.risks.map((/** @type {number} */ risk) => risk / (risk + (1 - risk) * Math.exp(-shift)));
+      for (const [action, risk] of raised.entries()) {
+        assert.ok(Math.abs(episode.risks[place][action] - risk) < 1e-9, `${episode.file} ${place}`);
+      }
+    }
+    assert.match(memoryWords(episode), /^Memory of \d+ episodes: log-odds of all risks raised by .* alarm at 10000\.$/);
+  }
+  assert.ok(row.some((episode) => (episode.memory?.found.recalibration.shift ?? 0) > 0.1), "none was raised");
+});
 
 const { films, roads } = embedded();
 const episodes = films.map((/** @type {any} */ film) => openEpisode(film, roads));

@@ -9,6 +9,7 @@
 //! | `policy`, `onnx` | `Policy::from_bytes`, `policy_from_onnx` | `cpss evaluate --policy` |
 //! | `critic`, `critics`, `driving-critic` | `Critic`, `Ensemble`, `LearnedRisk` | the C ABI, Python, `--risk` |
 //! | `checkpoint` | `Learner::resume` | `cpss train --resume` |
+//! | `memory` | `MemoryFile::parse` | `cpss evaluate --memory`, `cpss memory` |
 //! | `record` | `record_of` | `cpss reproduce`, resumed |
 //! | `plan`, `regime`, `shield`, `train`, `task` | TOML | `reproduce --plan`, `--regime`, `--shield`, `train --settings`, a task's folder |
 //! | `config` | `Task::new` of JSON | `--config`, Gymnasium's `config` |
@@ -20,7 +21,10 @@ use std::path::{Path, PathBuf};
 use cpss::plan::Plan;
 use cpss::plan::work::record_of;
 use cpss::play::arm::ShieldSettings;
+use cpss::play::critic::RiskSource;
+use cpss::play::memory::MemoryFile;
 use cpss::play::regime::{Regime, RegimeSpec};
+use cpss::record::memory::MemorySettings;
 use cpss::tasks::{self, TaskSpec};
 use cpss::trace::audit::audit;
 use cpss_highway::{Task, TaskId, World};
@@ -71,7 +75,7 @@ impl<T, E: std::fmt::Display> From<Result<T, E>> for Answer {
 }
 
 /// Every reader.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "trace", format: Format::Trace, seeds: traces, read: |b| audit(b).into() },
     Target { name: "policy", format: Format::Tensors, seeds: policies, read: read_policy },
     Target { name: "onnx", format: Format::Bytes, seeds: onnx, read: read_onnx },
@@ -84,6 +88,7 @@ pub const TARGETS: [Target; 15] = [
         seeds: checkpoints,
         read: read_checkpoint,
     },
+    Target { name: "memory", format: Format::Text, seeds: memories, read: read_memory },
     Target { name: "record", format: Format::Text, seeds: records, read: read_record },
     Target { name: "plan", format: Format::Text, seeds: plans, read: read_plan },
     Target { name: "regime", format: Format::Text, seeds: regimes, read: read_regime },
@@ -136,6 +141,22 @@ fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
 
 fn traces() -> Vec<Vec<u8>> {
     files("crates/ffi/tests/recorded", "jsonl")
+}
+
+/// Memories of a shipped critic: a new one, and one that was forked.
+fn memories() -> Vec<Vec<u8>> {
+    let Ok(risk) = RiskSource::default().load(TaskId::MergeV0) else { return Vec::new() };
+    let new = MemoryFile::new(&risk, MemorySettings::new(0.5));
+    let forked = new.as_ref().ok().and_then(|new| new.fork().ok());
+    new.into_iter()
+        .chain(forked)
+        .filter_map(|file| file.text().ok().map(String::into_bytes))
+        .collect()
+}
+
+fn read_memory(bytes: &[u8]) -> Answer {
+    let use_it = |file: MemoryFile| MemoryFile::merge(&[("it".to_owned(), file.fork()?)]);
+    MemoryFile::parse(bytes).and_then(use_it).into()
 }
 
 fn policies() -> Vec<Vec<u8>> {

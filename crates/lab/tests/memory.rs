@@ -87,6 +87,39 @@ fn a_memory_goes_on_from_run_to_run_as_if_it_had_never_stopped() {
 }
 
 #[test]
+fn a_run_that_is_killed_loses_the_running_episode_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let kept = |name: &str| -> u64 {
+        let text = cpss(at, &["memory", "show", name, "--json"]).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()[0]["episodes"].as_u64().unwrap()
+    };
+    let cell =
+        "evaluate --env merge-v0 --regime high --method dqn --seed 1000000 --episodes 100000";
+    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cpss"))
+        .current_dir(at)
+        .args(cell.split(' '))
+        .args(["--memory", "killed.json"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !at.join("killed.json").exists() || kept("killed.json") < 3 {
+        assert!(run.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    let refusal = play(at, 1_000_000, 1, &["--memory", "killed.json"]).unwrap_err();
+    assert!(refusal.contains("in use by process"), "{refusal}");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    // Whatever it had kept is whole, and is what that many episodes lead to.
+    let episodes = kept("killed.json");
+    play(at, 1_000_000, episodes, &["--memory", "whole.json"]).unwrap();
+    let read = |name| fs::read_to_string(at.join(name)).unwrap();
+    assert_eq!(read("killed.json"), read("whole.json"));
+    play(at, 1_000_000 + episodes, 1, &["--memory", "killed.json"]).unwrap();
+    assert_eq!(kept("killed.json"), episodes + 1);
+}
+
+#[test]
 fn a_file_that_is_no_memory_of_this_run_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -123,7 +123,11 @@ impl MemoryFile {
     }
 
     /// The text of the file.
-    fn text(&self) -> Result<String> {
+    ///
+    /// # Errors
+    ///
+    /// Never, of a memory that can be used.
+    pub fn text(&self) -> Result<String> {
         let serde_json::Value::Object(body) = serde_json::to_value(self)? else {
             bail!("a memory is a JSON object");
         };
