@@ -213,8 +213,8 @@ fn whitening(covariance: &[Portrait; TRAITS]) -> Vec<Portrait> {
             if row == column {
                 rest += LEAST_DEVIATION * LEAST_DEVIATION;
             }
-            for k in 0..column {
-                rest -= factor[row][k] * factor[column][k];
+            for (mine, other) in factor[row].iter().zip(&factor[column]).take(column) {
+                rest -= mine * other;
             }
             factor[row][column] = match row == column {
                 true => rest.max(LEAST_DEVIATION * LEAST_DEVIATION).sqrt(),
@@ -222,13 +222,15 @@ fn whitening(covariance: &[Portrait; TRAITS]) -> Vec<Portrait> {
             };
         }
     }
-    let mut inverse = vec![[0.0; TRAITS]; TRAITS];
-    for column in 0..TRAITS {
-        for row in column..TRAITS {
+    let mut inverse: Vec<Portrait> = Vec::with_capacity(TRAITS);
+    for (row, factors) in factor.iter().enumerate() {
+        let mut found = [0.0; TRAITS];
+        for (column, entry) in found.iter_mut().enumerate().take(row + 1) {
             let own = if row == column { 1.0 } else { 0.0 };
-            let rest: f64 = (column..row).map(|k| factor[row][k] * inverse[k][column]).sum();
-            inverse[row][column] = (own - rest) / factor[row][row];
+            let rest: f64 = (column..row).map(|k| factors[k] * inverse[k][column]).sum();
+            *entry = (own - rest) / factors[row];
         }
+        inverse.push(found);
     }
     inverse
 }
