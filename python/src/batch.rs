@@ -8,6 +8,7 @@
 //! included, and if one ever could not be, nothing runs until all are reset; a step that only resets is neither judged nor charged, and the ledger is renewed there and
 //! nowhere else; results do not depend on the number of threads.
 
+mod conduct;
 mod guard;
 mod report;
 mod row;
@@ -24,12 +25,14 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::conditions::Prepared;
 use crate::episode::Terms;
 use crate::settings::spec_of;
 use crate::shield::certificate;
 use crate::task::Task;
 use crate::value_error;
 use crate::world::Taken;
+use conduct::Conducted;
 use guard::{Guard, Proposals};
 use report::{Report, Reports};
 use row::Row;
@@ -40,6 +43,8 @@ use state::RowState;
 pub(crate) struct Batch {
     batch: cpss_highway::Batch,
     autoreset: Autoreset,
+    /// How traffic drifts, and through which eyes it is seen; nothing if both are highway-env's own.
+    conditions: Option<Arc<Prepared>>,
     rows: Vec<Mutex<Row>>,
     guard: Option<Guard>,
     terms: Option<Terms>,
@@ -66,7 +71,7 @@ impl Batch {
         threads: usize,
         shield: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Batch> {
-        let task = Arc::clone(&task.inner);
+        let (task, conditions) = (Arc::clone(&task.inner), task.conditions.clone());
         let autoreset = match autoreset {
             "NextStep" => Autoreset::NextStep,
             "SameStep" => Autoreset::SameStep,
@@ -91,7 +96,7 @@ impl Batch {
             }
         };
         let rows = batch.worlds().iter().map(|world| Mutex::new(Row::new(world, terms))).collect();
-        Ok(Batch { batch, autoreset, rows, guard, terms, broken: None })
+        Ok(Batch { batch, autoreset, conditions, rows, guard, terms, broken: None })
     }
 
     /// Resets the worlds that have an entry in `seeds`: a seed, or `(None,)` to go on with their own
@@ -111,13 +116,9 @@ impl Batch {
             )));
         }
         let observations = observations.as_slice_mut()?;
-        py.detach(|| self.batch.reset_each(|i| seeds[i].map(|(seed,)| seed), observations))
-            .map_err(value_error)?;
-        for ((row, world), seed) in self.rows.iter().zip(self.batch.worlds()).zip(&seeds) {
-            if seed.is_some() {
-                lock(row).begin(world, seed.and_then(|(seed,)| seed));
-            }
-        }
+        let Batch { batch, conditions, rows, .. } = self;
+        py.detach(|| conduct::reset(batch, rows, conditions.as_deref(), &seeds, observations))
+            .map_err(|error| value_error(format!("{error:#}")))?;
         if seeds.iter().all(Option::is_some) {
             self.broken = None;
         }
@@ -203,6 +204,13 @@ impl Batch {
         accounts.collect()
     }
 
+    /// How intense the drift is in every world now (or, where an episode ended and another began in the last step, at
+    /// that end).
+    fn drifts<'py>(&self, py: Python<'py>, closing: bool) -> Bound<'py, PyArray1<f64>> {
+        let pick = |row: &Row| if closing { row.closing.drift } else { row.now.drift };
+        PyArray1::from_iter(py, self.rows.iter().map(|row| pick(&lock(row))))
+    }
+
     /// Which worlds have ended and wait for a reset.
     fn ended<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_slice(py, self.batch.ended())
@@ -224,9 +232,10 @@ impl Batch {
     ) -> PyResult<()> {
         self.expect(rows.len())?;
         let (worlds, terms) = (self.batch.worlds(), self.terms);
+        let conditions = self.conditions.as_deref();
         let made = py.detach(|| {
             let rows = rows.into_iter().zip(worlds);
-            let made = rows.map(|(row, world)| state::read(row, world.clone(), terms));
+            let made = rows.map(|(row, world)| state::read(row, world.clone(), terms, conditions));
             made.collect::<Result<Vec<_>, String>>()
         });
         for (place, (row, world, ended)) in made.map_err(value_error)?.into_iter().enumerate() {
@@ -303,7 +312,7 @@ impl Batch {
             truncated: truncated.as_slice_mut()?,
             final_observations: finals.as_slice_mut()?,
         };
-        let Batch { batch, autoreset, rows, guard, broken, .. } = self;
+        let Batch { batch, autoreset, conditions, rows, guard, broken, .. } = self;
         let unsettled = Mutex::new(None);
         py.detach(|| -> Result<(), String> {
             let skips_ended = *autoreset == Autoreset::NextStep;
@@ -320,16 +329,23 @@ impl Batch {
                 (None, Proposals::Points(points)) => Actions::Points(points),
             };
             let rows = &*rows;
-            batch
-                .step_before(actions, out, |place, world, moment| {
+            let note = |place: usize, error: String| {
+                let why = format!("environment {place}: {error}; reset all of them");
+                unsettled.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+            };
+            let stepped = match conditions {
+                None => batch.step_before(actions, out, |place, world, moment| {
                     let mut row = lock(&rows[place]);
                     let action = || Taken::at(&actions, place, rows.len());
                     if let Err(error) = row.follow(world, moment, action) {
-                        let why = format!("environment {place}: {error}; reset all of them");
-                        unsettled.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                        note(place, error);
                     }
-                })
-                .map_err(|error| error.to_string())
+                }),
+                Some(conditions) => {
+                    batch.step_by(actions, out, &Conducted { conditions, rows, actions, note })
+                }
+            };
+            stepped.map_err(|error| error.to_string())
         })
         .map_err(value_error)?;
         *broken = unsettled.into_inner().unwrap_or_else(PoisonError::into_inner);

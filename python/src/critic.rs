@@ -13,26 +13,35 @@ use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
+use crate::conditions::Conditions;
 use crate::episode::RiskTerms;
 use crate::value_error;
 
-/// A learned critic.
+/// A learned critic, and the conditions that it is asked in.
 #[pyclass(frozen, module = "cpss._native")]
 pub(crate) struct Critic {
     task: String,
     source: RiskSource,
     risk: Arc<LearnedRisk>,
+    /// Without any, traffic and eyes are highway-env's own.
+    conditions: Option<Py<Conditions>>,
 }
 
-/// What a critic is made of: the task's id, its name or path, and the bytes of one that was a file.
-type Parts<'py> = (String, String, Option<Bound<'py, PyBytes>>);
+/// What a critic is made of: the task's id, its name or path, the bytes of one that was a file, and the conditions.
+type Parts<'py> = (String, String, Option<Bound<'py, PyBytes>>, Option<Py<Conditions>>);
 
 #[pymethods]
 impl Critic {
-    /// `source` is `drift`, `stationary`, or the path of a file, unless its bytes are given.
+    /// `source` is `drift`, `sensed`, `stationary`, or the path of a file, unless its bytes are given.
     #[new]
-    #[pyo3(signature = (task, source, bytes = None))]
-    fn new(py: Python<'_>, task: &str, source: &str, bytes: Option<Vec<u8>>) -> PyResult<Critic> {
+    #[pyo3(signature = (task, source, bytes = None, conditions = None))]
+    fn new(
+        py: Python<'_>,
+        task: &str,
+        source: &str,
+        bytes: Option<Vec<u8>>,
+        conditions: Option<Py<Conditions>>,
+    ) -> PyResult<Critic> {
         let id: cpss_highway::TaskId = task.parse().map_err(value_error)?;
         let Ok(source) = source.parse::<RiskSource>();
         let risk = py.detach(|| match bytes {
@@ -42,15 +51,16 @@ impl Critic {
                 .map_err(|error| format!("the critic {source}: {error}")),
         });
         let risk = risk.map_err(|error| value_error(format!("`risk`: {error}")))?;
-        Ok(Critic { task: id.name().to_owned(), source, risk })
+        Ok(Critic { task: id.name().to_owned(), source, risk, conditions })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Parts<'py>) {
         let bytes = match self.source {
-            RiskSource::Drift | RiskSource::Stationary => None,
+            RiskSource::Drift | RiskSource::Sensed | RiskSource::Stationary => None,
             RiskSource::File(_) => Some(PyBytes::new(py, &self.risk.to_bytes())),
         };
-        (py.get_type::<Critic>(), (self.task.clone(), self.source.to_string(), bytes))
+        let conditions = self.conditions.as_ref().map(|conditions| conditions.clone_ref(py));
+        (py.get_type::<Critic>(), (self.task.clone(), self.source.to_string(), bytes, conditions))
     }
 
     /// Itself: it never changes.
@@ -61,7 +71,8 @@ impl Critic {
 
 impl Critic {
     /// How its risks are accounted for, episode by episode. Nothing is recalibrated: an episode does not depend on those
-    /// before it. Traffic is highway-env's own, which is called stationary.
+    /// before it. It is conservative if it was found so in this regime and behind this sensor, by the names of
+    /// built-in ones: of a file nobody knows what it said then.
     ///
     /// # Errors
     ///
@@ -71,7 +82,14 @@ impl Critic {
         let (gamma, resolution) = (card.gamma, card.resolution);
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
             .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))?;
-        Ok(RiskTerms { rules, is_conservative: card.is_conservative_in("stationary") })
+        let is_conservative = match self.conditions.as_ref().map(|conditions| conditions.get()) {
+            None => card.is_conservative_in("stationary"),
+            Some(conditions) => {
+                let [regime, sensor] = conditions.names();
+                card.is_conservative_behind(regime, sensor)
+            }
+        };
+        Ok(RiskTerms { rules, is_conservative })
     }
 
     /// A model for a task.

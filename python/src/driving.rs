@@ -59,7 +59,7 @@ impl Driving {
         Ok(Driving { task, risk, scene: Scene::default() })
     }
 
-    /// Looks at one of our own worlds.
+    /// Looks at one of our own worlds, through its eyes.
     fn look_at(&mut self, world: &World) {
         self.scene.clone_from(world.scene());
     }

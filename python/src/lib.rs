@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 
 mod batch;
 mod command;
+mod conditions;
 mod critic;
 mod driving;
 mod episode;
@@ -34,6 +35,7 @@ mod world;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<conditions::Conditions>()?;
     module.add_class::<task::Task>()?;
     module.add_class::<world::World>()?;
     module.add_class::<batch::Batch>()?;

@@ -11,12 +11,15 @@ use cpss_highway::action::{Controls, Meta, Pedals};
 use cpss_highway::task::Window;
 use pyo3::prelude::*;
 
+use crate::conditions::{Conditions, Prepared};
 use crate::value_error;
 
-/// A task in a configuration.
+/// A task in a configuration, under conditions.
 #[pyclass(frozen, module = "cpss._native")]
 pub(crate) struct Task {
     pub(crate) inner: Arc<cpss_highway::Task>,
+    /// Nothing if they are highway-env's own.
+    pub(crate) conditions: Option<Arc<Prepared>>,
 }
 
 /// A lane's name, and its numbers.
@@ -40,10 +43,14 @@ const LANE: [&str; 10] = [
 impl Task {
     /// Reads a config, as JSON by upstream's keys.
     #[new]
-    fn new(id: &str, config: &str) -> PyResult<Task> {
+    #[pyo3(signature = (id, config, conditions = None))]
+    fn new(id: &str, config: &str, conditions: Option<&Conditions>) -> PyResult<Task> {
         let id: TaskId = id.parse().map_err(value_error)?;
         let config: serde_json::Value = serde_json::from_str(config).map_err(value_error)?;
-        Ok(Task { inner: cpss_highway::Task::new(id, &config).map_err(value_error)? })
+        let inner = cpss_highway::Task::new(id, &config).map_err(value_error)?;
+        let conditions =
+            conditions.map(|conditions| conditions.prepare(id, &config)).transpose()?;
+        Ok(Task { inner, conditions: conditions.flatten() })
     }
 
     /// Upstream's id.

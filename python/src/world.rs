@@ -2,7 +2,8 @@
 //!
 //! A [`World`] is one episode of a task in progress, and says how close every moment came. It can be copied,
 //! and written down: a state is the random numbers that its episode began with and the actions taken
-//! since, from which the same world is made again, to the last bit.
+//! since, from which the same world is made again, to the last bit. Where traffic drifts or eyes are not perfect, there
+//! is also the seed that both follow from.
 //!
 //! Start at [`World::step`]. What an action risks is for [`Driving`](crate::driving::Driving) to say.
 
@@ -11,12 +12,13 @@ use std::sync::Arc;
 use cpss::play::ending::{has_failed, realised_cost};
 use cpss_highway::batch::Actions;
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene};
+use cpss_highway::{Action, ActionError, Scene, Step};
 use cpss_risk::closeness::closeness;
 use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::conditions::{Course, Prepared, seed_from};
 use crate::picture::{self, View};
 use crate::task::Task;
 use crate::value_error;
@@ -26,8 +28,12 @@ use crate::value_error;
 #[derive(Clone)]
 pub(crate) struct World {
     task: Arc<cpss_highway::Task>,
+    conditions: Option<Arc<Prepared>>,
     world: cpss_highway::World,
+    /// The world as it is.
     scene: Scene,
+    /// How it drifts, and is seen, in an episode under conditions.
+    course: Option<Box<Course>>,
     /// The generator that the episode began with.
     origin: Generator,
     /// What was done since.
@@ -65,16 +71,18 @@ impl Taken {
 impl World {
     #[new]
     fn new(task: &Task, seed: u64) -> World {
-        let task = Arc::clone(&task.inner);
+        let (task, conditions) = (Arc::clone(&task.inner), task.conditions.clone());
         let world = cpss_highway::World::new(Arc::clone(&task), seed);
-        let origin = Generator::seeded(seed);
-        let mut made = World { task, world, scene: Scene::default(), origin, taken: Vec::new() };
+        let (origin, scene) = (Generator::seeded(seed), Scene::default());
+        let mut made =
+            World { task, conditions, world, scene, course: None, origin, taken: Vec::new() };
         made.scene.observe(&made.world);
         made
     }
 
     /// Starts an episode, writes its first observation, and returns the info. Without a seed the random
-    /// numbers go on: from `after` if it is given, the world that this one takes the place of.
+    /// numbers go on: from `after` if it is given, the world that this one takes the place of. Drift and readings then
+    /// follow from them.
     #[pyo3(signature = (seed, seen, after = None))]
     fn reset<'py>(
         &mut self,
@@ -87,8 +95,7 @@ impl World {
         let before = after.as_ref().map_or(&self.world, |after| &after.world);
         self.origin = seed.map_or_else(|| before.random().clone(), Generator::seeded);
         self.taken.clear();
-        self.world.reset_from(self.origin.clone(), seen);
-        self.scene.observe(&self.world);
+        self.begin(seed, seen)?;
         self.info(py, closeness(&self.task, &self.scene))
     }
 
@@ -137,22 +144,30 @@ impl World {
         has_failed(&self.world)
     }
 
-    /// What is needed to make the same world again: the words of its generator, and the actions.
-    fn state<'py>(&self, py: Python<'py>) -> PyResult<([u64; 5], Vec<Py<PyAny>>)> {
+    /// What is needed to make the same world again: the words of its generator, the actions, and the seed of an
+    /// episode under conditions.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<([u64; 5], Vec<Py<PyAny>>, u64)> {
         let taken = self.taken.iter().map(|taken| match taken {
             Taken::Index(index) => Ok(index.into_pyobject(py)?.into_any().unbind()),
             Taken::Point(point) => Ok(PyArray1::from_slice(py, point).into_any().unbind()),
         });
-        Ok((self.origin.words(), taken.collect::<PyResult<_>>()?))
+        let seed = self.course.as_ref().map_or(0, |course| course.seed());
+        Ok((self.origin.words(), taken.collect::<PyResult<_>>()?, seed))
     }
 
     /// Makes the world of a [`World::state`].
-    fn restore(&mut self, words: [u64; 5], taken: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (words, taken, seed = 0))]
+    fn restore(
+        &mut self,
+        words: [u64; 5],
+        taken: Vec<Bound<'_, PyAny>>,
+        seed: u64,
+    ) -> PyResult<()> {
         let mut seen = vec![0.0; self.task.observer.len()];
-        let mut world = self.world.clone();
-        let origin = Generator::from_words(words);
-        world.reset_from(origin.clone(), &mut seen);
-        let mut actions = Vec::new();
+        let mut made = self.clone();
+        made.origin = Generator::from_words(words);
+        made.taken.clear();
+        made.begin(Some(seed), &mut seen)?;
         for action in taken {
             let action = match action.extract::<usize>() {
                 Ok(index) => Taken::Index(index),
@@ -160,10 +175,10 @@ impl World {
                     action.extract::<PyReadonlyArray1<'_, f32>>()?.as_slice()?.to_vec(),
                 ),
             };
-            world.step(action.action(), &mut seen).map_err(value_error)?;
-            actions.push(action);
+            made.run(&action, &mut seen).map_err(value_error)?;
+            made.taken.push(action);
         }
-        (self.world, self.origin, self.taken) = (world, origin, actions);
+        *self = made;
         self.scene.observe(&self.world);
         Ok(())
     }
@@ -175,9 +190,32 @@ impl World {
 }
 
 impl World {
-    /// What an observer sees now.
+    /// What an observer sees now, through eyes that need not be perfect.
     pub(crate) fn scene(&self) -> &Scene {
-        &self.scene
+        self.course.as_ref().and_then(|course| course.scene()).unwrap_or(&self.scene)
+    }
+
+    /// Begins the episode of its origin; where traffic drifts or eyes are not perfect, both follow from the seed or,
+    /// without one, from the origin.
+    fn begin(&mut self, seed: Option<u64>, seen: &mut [f32]) -> PyResult<()> {
+        match &self.conditions {
+            None => self.world.reset_from(self.origin.clone(), seen),
+            Some(prepared) => {
+                let seed = seed.unwrap_or_else(|| seed_from(&self.origin));
+                let began = Course::begin(prepared, self.origin.clone(), seed, seen);
+                let (world, course) = began.map_err(value_error)?;
+                (self.world, self.course) = (world, Some(Box::new(course)));
+            }
+        }
+        self.scene.observe(&self.world);
+        Ok(())
+    }
+
+    fn run(&mut self, action: &Taken, seen: &mut [f32]) -> Result<Step, ActionError> {
+        match &mut self.course {
+            None => self.world.step(action.action(), seen),
+            Some(course) => course.step(&mut self.world, action.action(), seen),
+        }
     }
 
     fn advance<'py>(
@@ -187,7 +225,7 @@ impl World {
         mut seen: PyReadwriteArrayDyn<'py, f32>,
     ) -> PyResult<(f64, bool, bool, Bound<'py, PyDict>)> {
         let seen = room(&self.task, &mut seen)?;
-        let step = self.world.step(action.action(), seen).map_err(value_error)?;
+        let step = self.run(&action, seen).map_err(value_error)?;
         self.scene.observe(&self.world);
         let info = self.info(py, realised_cost(&self.scene, &self.world, &step))?;
         info.set_item(
@@ -211,6 +249,9 @@ impl World {
         info.set_item("speed", self.world.ego().speed)?;
         info.set_item("crashed", self.world.ego().crashed)?;
         info.set_item("cost", cost)?;
+        if let Some(course) = &self.course {
+            info.set_item("drift", course.intensity(&self.world))?;
+        }
         Ok(info)
     }
 }

@@ -109,9 +109,9 @@ def test_what_is_no_critic_is_refused_in_words(tmp_path):
     with pytest.raises(ValueError, match="cannot read the critic .*nowhere: No such file"):
         cpss.ShieldWrapper(gym.make("cpss/merge-v0"), risk=tmp_path / "nowhere")
     for wrong in (3, b"drift", "", ["drift"]):
-        with pytest.raises(ValueError, match="`risk` is .* but has to be 'drift', 'stationary' or the path"):
+        with pytest.raises(ValueError, match="`risk` is .* but has to be 'drift', 'sensed', 'stationary' or the path"):
             cpss.ShieldWrapper(gym.make("cpss/merge-v0"), risk=wrong)
-        with pytest.raises(ValueError, match="`risk` is .* but has to be 'drift', 'stationary' or the path"):
+        with pytest.raises(ValueError, match="`risk` is .* but has to be 'drift', 'sensed', 'stationary' or the path"):
             cpss.make_vec("merge-v0", 2, shield={"risk": wrong})
     with pytest.raises(ValueError, match="nobody asks it"):
         cpss.ShieldWrapper(gym.make("CartPole-v1"), 1.0, 10, cost=lambda env, obs: [0.0, 0.0], risk="drift")

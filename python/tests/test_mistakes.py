@@ -151,7 +151,7 @@ def test_regression_a_plan_that_was_no_file_is_not_called_one(tmp_path):
         (lambda: pictured({"centering_position": [0]}), r"no picture by {'centering_position': \[0\]}"),
         (lambda: cpss.make_vec("merge-v0", 2, autoreset_mode="NEXT_STEP"), "one of AutoresetMode.NEXT_STEP or 'NextStep', "),
         (lambda: cpss.ShieldWrapper(cpss.make("merge-v0"), last_resort=9), "`last_resort`: the action is 9"),
-        (lambda: cpss.ShieldWrapper(cpss.make("merge-v0"), risk="Drift"), "give drift, stationary, or a file"),
+        (lambda: cpss.ShieldWrapper(cpss.make("merge-v0"), risk="Drift"), "give drift, sensed, stationary, or a file"),
         (lambda: cpss.from_sb3("model.zip"), "`model` is 'model.zip'"),
         (lambda: cpss.sweep(PLAN, threads="2"), "`threads` is '2'"),
         (lambda: cpss.sweep(PLAN, threads=1.5), "`threads` is 1.5"),

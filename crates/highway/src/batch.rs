@@ -10,12 +10,17 @@
 //! **Invariant:** results do not depend on the number of threads, to the last bit: worlds share
 //! nothing but their task.
 
+mod conduct;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::action::{Action, ActionError};
 use crate::task::Task;
 use crate::workers::Workers;
 use crate::world::{Step, World};
+
+pub use conduct::Conduct;
+use conduct::Shown;
 
 /// What a batch does with a world whose episode has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,6 +234,20 @@ impl Batch {
         out: Buffers<'_>,
         witness: impl Fn(usize, &World, Moment) + Sync,
     ) -> Result<(), BatchError> {
+        self.step_by(actions, out, &Shown(witness))
+    }
+
+    /// Has every world stepped by someone else, and begun again where its episode has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::step`].
+    pub fn step_by(
+        &mut self,
+        actions: Actions<'_>,
+        out: Buffers<'_>,
+        conduct: &impl Conduct,
+    ) -> Result<(), BatchError> {
         self.check(&actions, &out)?;
         let width = self.task.observer.len();
         let mut no_room: [f32; 0] = [];
@@ -247,7 +266,7 @@ impl Batch {
         };
         let autoreset = self.autoreset;
         match &self.helpers {
-            None => rows.step(actions, autoreset, width, &witness),
+            None => rows.step(actions, autoreset, width, conduct),
             // One contiguous piece per thread, so that worlds stay in the cache of the core that
             // steps them. The caller's thread does its piece itself: waking one thread less is
             // time saved. Whoever is done helps the others: threads wake up late, and some worlds
@@ -258,7 +277,7 @@ impl Batch {
                     for offset in 0..pieces.len() {
                         let piece = &pieces[(own + offset) % pieces.len()];
                         while let Some(rows) = take_some(piece, offset == 0, width) {
-                            rows.step(actions, autoreset, width, &witness);
+                            rows.step(actions, autoreset, width, conduct);
                         }
                     }
                 });
@@ -371,7 +390,7 @@ impl<'a> Rows<'a> {
         actions: Actions<'_>,
         autoreset: Autoreset,
         width: usize,
-        witness: &impl Fn(usize, &World, Moment),
+        conduct: &impl Conduct,
     ) {
         let dimension = match actions {
             Actions::Indices(_) => 0,
@@ -386,9 +405,8 @@ impl<'a> Rows<'a> {
             let place = self.first + i;
             (self.rewards[i], self.terminated[i], self.truncated[i]) = (0.0, false, false);
             if autoreset == Autoreset::NextStep && self.ended[i] {
-                world.reset(None, seen);
+                conduct.begin(place, world, seen);
                 self.ended[i] = false;
-                witness(place, world, Moment::Began);
                 continue;
             }
             let action = match actions {
@@ -396,17 +414,15 @@ impl<'a> Rows<'a> {
                 Actions::Points(values) => Action::Point(&values[place * dimension..][..dimension]),
             };
             // `Batch::check` has seen every action; a refusal here would leave the row as it was.
-            let Ok(step) = world.step(action, seen) else { continue };
+            let Ok(step) = conduct.step(place, world, action, seen) else { continue };
             self.rewards[i] = step.reward.total;
             self.terminated[i] = step.terminated;
             self.truncated[i] = step.truncated;
             self.ended[i] = step.is_over();
-            witness(place, world, Moment::Stepped(step));
             if autoreset == Autoreset::SameStep && step.is_over() {
                 self.finals[i * width..][..width].copy_from_slice(seen);
-                world.reset(None, seen);
+                conduct.begin(place, world, seen);
                 self.ended[i] = false;
-                witness(place, world, Moment::Began);
             }
         }
     }

@@ -57,14 +57,13 @@ impl Step {
 impl World {
     /// The first state of the episode of this seed.
     pub fn new(task: Arc<Task>, seed: u64) -> World {
+        World::from_random(task, Generator::seeded(seed))
+    }
+
+    /// The first state of the episode that follows from a generator.
+    pub fn from_random(task: Arc<Task>, random: Generator) -> World {
         let simulation = Simulation::new(task.rules.parameters());
-        let mut world = World {
-            task,
-            simulation,
-            random: Generator::seeded(seed),
-            memory: Memory::default(),
-            time: 0.0,
-        };
+        let mut world = World { task, simulation, random, memory: Memory::default(), time: 0.0 };
         world.begin_episode();
         world
     }

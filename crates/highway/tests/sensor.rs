@@ -9,14 +9,18 @@ const TASKS: [TaskId; 4] =
 /// An episode through a sensor; `look` is shown the true scene and the perceived one at every decision.
 fn play(id: TaskId, sensor: Sensor, seed: u64, mut look: impl FnMut(&Scene, &Scene, &Eyes)) {
     let mut world = World::new(Task::with_defaults(id), seed);
-    let mut eyes = Eyes::open(sensor, &world, seed).unwrap();
+    let mut eyes = Eyes::open(sensor, &world, seed).expect("a sensor that makes sense");
     let mut seen = vec![0.0; world.task().observer.len()];
     let (mut truth, mut perceived) = (Scene::default(), Scene::default());
     for _ in 0..10 {
         truth.observe(&world);
         perceived.observe(eyes.world());
         look(&truth, &perceived, &eyes);
-        if eyes.step(&mut world, Action::Index(1), &mut seen).unwrap().is_over() {
+        if eyes
+            .step(&mut world, Action::Index(1), &mut seen)
+            .expect("an action of the task")
+            .is_over()
+        {
             break;
         }
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::track::{gone_on, wrapped};
 
 /// Numbers in a portrait.
-pub const TRAITS: usize = 12;
+pub const TRAITS: usize = 14;
 
 /// What an episode's traffic was like, on average.
 pub type Portrait = [f64; TRAITS];
@@ -41,6 +41,8 @@ const LONGEST_GAP: f64 = 4.0;
 pub struct Foresight {
     /// The cars of the scene before, by number.
     before: Vec<(u32, Body)>,
+    /// The greatest number of all so far.
+    newest: u32,
     sums: Portrait,
     looks: f64,
     /// Cars that were looked at, and those that were also in the scene before.
@@ -52,6 +54,7 @@ impl Foresight {
     /// A new episode begins.
     pub fn begin(&mut self) {
         self.before.clear();
+        self.newest = 0;
         (self.sums, self.looks, self.cars, self.known) = ([0.0; TRAITS], 0.0, 0.0, 0.0);
     }
 
@@ -64,6 +67,12 @@ impl Foresight {
         };
         let mut expected: Vec<(u32, Body)> = std::mem::take(&mut self.before);
         let is_first = self.looks == 0.0;
+        let newest = scene.others.iter().filter_map(|car| car.id).max().unwrap_or(0);
+        self.sums[12] += scene.others.len() as f64;
+        // How many have come since, whether or not they are all in sight.
+        self.sums[13] +=
+            f64::from(newest.saturating_sub(self.newest.max(if is_first { newest } else { 0 })));
+        self.newest = self.newest.max(newest);
         for car in scene.others.iter().filter(|car| away(car) <= REACH) {
             let Some(id) = car.id else { continue };
             self.cars += 1.0;
@@ -108,9 +117,10 @@ impl Foresight {
 
     /// What the episode was like so far; `None` before the second look.
     pub fn portrait(&self) -> Option<Portrait> {
+        let (looks, cars, known) = (self.looks, self.cars, self.known);
         let per = [
-            self.looks, self.looks, self.cars, self.cars, self.cars, self.known, self.known,
-            self.known, self.known, self.known, self.looks, self.looks,
+            looks, looks, cars, cars, cars, known, known, known, known, known, looks, looks, looks,
+            looks,
         ];
         let mut portrait = self.sums;
         for (part, per) in portrait.iter_mut().zip(per) {
@@ -213,8 +223,8 @@ fn whitening(covariance: &[Portrait; TRAITS]) -> Vec<Portrait> {
             if row == column {
                 rest += LEAST_DEVIATION * LEAST_DEVIATION;
             }
-            for k in 0..column {
-                rest -= factor[row][k] * factor[column][k];
+            for (mine, other) in factor[row].iter().zip(&factor[column]).take(column) {
+                rest -= mine * other;
             }
             factor[row][column] = match row == column {
                 true => rest.max(LEAST_DEVIATION * LEAST_DEVIATION).sqrt(),
@@ -222,13 +232,15 @@ fn whitening(covariance: &[Portrait; TRAITS]) -> Vec<Portrait> {
             };
         }
     }
-    let mut inverse = vec![[0.0; TRAITS]; TRAITS];
-    for column in 0..TRAITS {
-        for row in column..TRAITS {
+    let mut inverse: Vec<Portrait> = Vec::with_capacity(TRAITS);
+    for (row, factors) in factor.iter().enumerate() {
+        let mut found = [0.0; TRAITS];
+        for (column, entry) in found.iter_mut().enumerate().take(row + 1) {
             let own = if row == column { 1.0 } else { 0.0 };
-            let rest: f64 = (column..row).map(|k| factor[row][k] * inverse[k][column]).sum();
-            inverse[row][column] = (own - rest) / factor[row][row];
+            let rest: f64 = (column..row).map(|k| factors[k] * inverse[k][column]).sum();
+            *entry = (own - rest) / factors[row];
         }
+        inverse.push(found);
     }
     inverse
 }

@@ -260,8 +260,8 @@
 //! comes into force when an episode ends: [`Memory::end_episode`]. Within an episode the shift stands
 //! still, and so keeps a conservative critic conservative: the raised risk is a concave function of the
 //! risk, with 0 and 1 where they were (`proofs/recalibration_stays_conservative.smt2`). The promise and
-//! the run length hold for the raised critic, too. Raising stretches differences of risk by `e^b` at most,
-//! so the resolution grows by as much: what was noise before is noise after.
+//! the run length hold for the raised critic, too. The resolution stays
+//! as it is: a shield that is surprised minds smaller differences.
 //!
 //! > **Theorem.** As long as the upper limit `b_max` never held the shift back, the sum of all surprises since the memory
 //! > was opened is at most `b / eta`, so at most `b_max / eta`. Their mean over `n` episodes is at most

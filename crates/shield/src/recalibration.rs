@@ -24,9 +24,6 @@ use crate::evidence::worst_unless_usable;
 use crate::gain::decay;
 use crate::risk::is_probability;
 
-/// A resolution is not made coarser than this: a calibrated critic's card allows no more either.
-const MOST_RESOLUTION: f64 = 0.1;
-
 /// The shift of a critic's log-odds, learned from surprises.
 ///
 /// ```
@@ -90,16 +87,6 @@ impl Recalibration {
     fn kept_within(&self, shift: f64) -> f64 {
         // Not `f64::clamp`, which can panic.
         shift.max(0.0).min(self.max_shift)
-    }
-
-    /// What a critic can tell apart once its risks are raised: the resolution times `e^b`, but no more than 0.1,
-    /// or than it was. Raising stretches the difference of two risks by `e^b` at most, so what was noise
-    /// before is noise after; see `proofs/recalibration_stretches.smt2`.
-    pub(crate) fn coarsen(&self, resolution: f64) -> f64 {
-        if self.factor >= 1.0 {
-            return resolution;
-        }
-        (resolution / self.factor).min(MOST_RESOLUTION).max(resolution)
     }
 
     /// Puts what was learned into force: between two episodes.

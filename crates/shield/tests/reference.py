@@ -213,7 +213,7 @@ class Critic:
         if not 0.0 <= rho <= 1.0:
             return math.nan
         c = 1.0 if self.V >= 1.0 else rho - self.V
-        noise = self.resolution if self.b == 0.0 else max(self.resolution, min(self.resolution * math.exp(self.b), 0.1))
+        noise = self.resolution
         return c if c >= noise else c * 2.0**-40
 
     def enter(self, executed, charge) -> str:

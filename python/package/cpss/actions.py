@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cpss import _native
-from cpss.envs import as_index, real_numbers, whole
+from cpss.arguments import as_index, real_numbers, whole
 from cpss.numbers import ActionList
 
 #: How many candidates a continuous action is compared with, the last resort among them.

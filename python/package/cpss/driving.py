@@ -21,7 +21,8 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 from cpss import _native
-from cpss.envs import DrivingEnv, config_json, short_id
+from cpss.arguments import config_json
+from cpss.envs import DrivingEnv, short_id
 
 
 #: What the actions of a scene cost, its density, what they risk, and the risk that cannot be avoided.
@@ -66,10 +67,10 @@ class Driver:
 
 
 class Native(Driver):
-    """Our own environments."""
+    """Our own environments: a scene is what is seen of it, where a sensor is not perfect."""
 
-    def __init__(self, env: DrivingEnv, risk: str) -> None:
-        self._env, self.critic = env, _native.Critic(env.task_id, risk)
+    def __init__(self, env: DrivingEnv, risk: Any) -> None:
+        self._env, self.critic = env, critic_of(env.task_id, risk, env._conditions)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -101,8 +102,8 @@ class Native(Driver):
 class Upstream(Driver):
     """highway-env's own environments, read from ``env.unwrapped``."""
 
-    def __init__(self, env: Any, task: str, risk: str) -> None:
-        self._env, self._id, self.critic = env, task, _native.Critic(task, risk)
+    def __init__(self, env: Any, task: str, risk: Any) -> None:
+        self._env, self._id, self.critic = env, task, critic_of(task, risk)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -160,12 +161,13 @@ def assessed(risk: _native.Driving, points: np.ndarray | None) -> Assessed:
     return risk.assess_points(np.ascontiguousarray(points, np.float32).ravel())
 
 
-def source_of(risk: str | os.PathLike | None) -> str:
-    """Which critic is meant: the name of a shipped one, or a path."""
-    source = "drift" if risk is None else os.fspath(risk) if isinstance(risk, (str, os.PathLike)) else None
+def critic_of(task: str, risk: str | os.PathLike | None, conditions: _native.Conditions | None = None) -> _native.Critic:
+    """The critic that is meant, by the name of a shipped one or a path; left out, the shipped one for such eyes."""
+    usual = "drift" if conditions is None else conditions.critic
+    source = usual if risk is None else os.fspath(risk) if isinstance(risk, (str, os.PathLike)) else None
     if not isinstance(source, str) or not source:
-        raise ValueError(f"`risk` is {risk!r}, but has to be 'drift', 'stationary' or the path of a critic")
-    return source
+        raise ValueError(f"`risk` is {risk!r}, but has to be 'drift', 'sensed', 'stationary' or the path of a critic")
+    return _native.Critic(task, source, None, conditions)
 
 
 def driver_of(env: gym.Env, risk: str | os.PathLike | None = None) -> Driver:
@@ -175,16 +177,16 @@ def driver_of(env: gym.Env, risk: str | os.PathLike | None = None) -> Driver:
         ValueError: if it is neither ours nor highway-env's, or a task of highway-env's of which nothing was learned; for
             actions whose risk was not learned, and for a file that is no critic.
     """
-    inner, source = env.unwrapped, source_of(risk)
+    inner = env.unwrapped
     if isinstance(inner, DrivingEnv):
-        driver: Driver = Native(inner, source)
+        driver: Driver = Native(inner, risk)
     else:
         task = upstream_id(inner)
         if task not in _native.task_ids():
             raise ValueError(
                 f"cost='driving' knows {', '.join(_native.task_ids())}, but not {task}: {OWN}"
             )
-        driver = Upstream(inner, task, source)
+        driver = Upstream(inner, task, risk)
     if env.action_space != inner.action_space:
         raise ValueError(
             f"a wrapper has made {env.action_space} of the task's actions, {inner.action_space}, of which the costs are: "

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import copy
 import json
-import operator
-from collections.abc import Mapping
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -21,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cpss import _native
+from cpss.arguments import as_index, as_point, check_options, checked_seed, conditions_of, config_json, config_of, window
 
 NAMESPACE = "cpss"
 
@@ -34,7 +34,15 @@ class DrivingEnv(gym.Env):
         task: Which task, by highway-env's id.
         config: highway-env's config dictionary. A key that the task does not have is an error, and so
             is a value that makes no sense. Nested dictionaries replace the default whole, as upstream.
-        render_mode: ``"rgb_array"`` or ``"ansi"``.
+        render_mode: ``"rgb_array"`` or ``"ansi"``. A picture shows the world as it is.
+        regime: How traffic drifts during an episode: ``"stationary"`` (highway-env's own), ``"mild"``, ``"average"``,
+            ``"high"``, the milder ``"mild-0.1"``, ``"average-0.1"`` and ``"high-0.1"``, or the path of a ``.toml`` file.
+        sensor: Through which eyes policy and shield see it: ``"perfect"``, ``"good"``, ``"fair"``, ``"poor"``, or the path of
+            a ``.toml`` file. Rewards, ends and ``info`` are the true world's.
+
+    Under a regime, or behind a sensor, ``reset(seed=k)`` is the episode that the command ``cpss`` plays of that seed, and
+    ``info["drift"]`` is the present intensity, from 0 to 1. Without a seed the world's random numbers go on, and drift and
+    readings follow from what they would draw next.
 
     Every step's ``info`` has upstream's ``speed``, ``crashed``, ``action`` and ``rewards``, and ``cost``: how close the ego
     is to the closest car or obstacle (or, if it steers itself, to the edge of the road), from 0 (beyond a margin of a few
@@ -49,20 +57,33 @@ class DrivingEnv(gym.Env):
     >>> observation, reward, terminated, truncated, info = env.step(1)
     >>> sorted(info)
     ['action', 'cost', 'crashed', 'rewards', 'speed']
+    >>> env = gym.make("cpss/highway-v0", regime="high", sensor="fair")
+    >>> observation, info = env.reset(seed=42)
+    >>> 0 < info["drift"] < 1
+    True
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 5}
 
-    def __init__(self, task: str, config: dict | None = None, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        config: dict | None = None,
+        render_mode: str | None = None,
+        *,
+        regime: str | os.PathLike = "stationary",
+        sensor: str | os.PathLike = "perfect",
+    ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"`render_mode` is {render_mode!r}, but has to be 'rgb_array', 'ansi' or None")
         self.task_id = short_id(task)
         self.render_mode = render_mode
         self._closed = False
+        self._conditions = conditions_of(regime, sensor)
         self._configure(config_of(config))
 
     def _configure(self, config: dict) -> None:
-        task = _native.Task(self.task_id, config_json(config))
+        task = _native.Task(self.task_id, config_json(config), self._conditions)
         self.config = config
         self._task = task
         self._world: _native.World | None = None
@@ -132,7 +153,7 @@ class DrivingEnv(gym.Env):
 
     def action_risks(self) -> np.ndarray:
         """The risk of each discrete action now: how likely an incident is if it runs now and the least risky action ever
-        after, as the shipped critic has learned it.
+        after, as the shipped critic has learned it: by what it sees, where a sensor is not perfect.
 
         >>> env = cpss.DrivingEnv("merge-v0")
         >>> _ = env.reset(seed=7)
@@ -144,7 +165,7 @@ class DrivingEnv(gym.Env):
     def _assess(self) -> tuple[np.ndarray, float, np.ndarray, float]:
         scene = self._scene()
         if self._risk is None:
-            self._risk = _native.Driving(self._task, _native.Critic(self.task_id, "drift"))
+            self._risk = _native.Driving(self._task, _native.Critic(self.task_id, self._conditions.critic))
         self._risk.look_at(scene)
         return self._risk.assess()
 
@@ -184,7 +205,7 @@ class DrivingEnv(gym.Env):
     def __setstate__(self, state: dict) -> None:
         world = state.pop("_world")
         self.__dict__.update(state)
-        self._task = _native.Task(self.task_id, config_json(self.config))
+        self._task = _native.Task(self.task_id, config_json(self.config), self._conditions)
         self._world = self._risk = None
         if world is not None:
             self._world = _native.World(self._task, 0)
@@ -275,121 +296,3 @@ def spaces_of(task: _native.Task) -> tuple[spaces.Box, spaces.Space]:
     if task.actions is not None:
         return observations, spaces.Discrete(task.actions)
     return observations, spaces.Box(-1.0, 1.0, (task.box_dimension or 0,), np.float32)
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A whole number, of whatever type."""
-    try:
-        number = operator.index(unmasked(value))
-    except TypeError:
-        raise ValueError(f"`{name}` is {value!r}, but has to be a whole number") from None
-    if number < least:
-        raise ValueError(f"`{name}` is {number}, but has to be at least {least}")
-    return number
-
-
-def check_options(options: Any) -> None:
-    """Whether these are options of a ``reset``."""
-    if options is not None and not isinstance(options, Mapping):
-        raise ValueError(f"`options` is {options!r}, but has to be a dictionary")
-
-
-def config_of(config: dict | None) -> dict:
-    """A config as a dictionary of our own."""
-    if config is not None and not isinstance(config, Mapping):
-        raise ValueError(f"`config` is {config!r}, but has to be a dictionary")
-    return dict(config or {})
-
-
-def config_json(config: dict) -> str:
-    """A config as JSON; NumPy's numbers and arrays are taken for what they hold."""
-
-    def plain(value):
-        if isinstance(value, (np.generic, np.ndarray)):
-            return value.tolist()
-        raise TypeError(f"a config cannot hold {value!r}")
-
-    try:
-        return json.dumps(config, default=plain, allow_nan=False)
-    except TypeError as error:
-        raise ValueError(f"`config`: {error}") from None
-    except RecursionError:
-        raise ValueError("`config` is nested too deeply") from None
-    except ValueError as error:
-        if "Circular" in str(error):
-            raise ValueError("`config` holds itself") from None
-        raise ValueError(f"a config cannot hold NaN or infinity, but is {config!r}") from None
-
-
-Window = tuple[tuple[int, int], float, tuple[float, float]]
-
-
-def window(usual: Window, config: dict) -> Window:
-    """Size, scale and centre of a task's pictures, by upstream's keys; what they leave out is as usual."""
-    (width, height), scaling, centering = usual
-    keys = ("screen_width", "screen_height", "centering_position", "scaling")
-    try:
-        size = (int(config.get("screen_width", width)), int(config.get("screen_height", height)))
-        x, y = config.get("centering_position", centering)
-        scale = float(config.get("scaling", scaling))
-        if min(size) < 1:
-            raise ValueError
-        return size, scale, (float(x), float(y))
-    except (TypeError, ValueError, OverflowError):
-        given = {key: config[key] for key in keys if key in config}
-        raise ValueError(f"there can be no picture by {given}: a size is at least 1, a scale a number, a centre two of them") from None
-
-
-def checked_seed(seed: int) -> int:
-    """A seed that the world can take."""
-    if whole("seed", seed, 0) >= 2**64:
-        raise ValueError(f"`seed` is {seed}, but has to be at least 0 and below 2**64")
-    return operator.index(seed)
-
-
-def unmasked(value: Any) -> Any:
-    """The same, unless a mask says that it is none: NumPy would bring to light what is under it.
-
-    Raises:
-        TypeError: for what is masked.
-    """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise TypeError("it is masked")
-    return value
-
-
-def real_numbers(values: Any, dtype: Any) -> np.ndarray:
-    """Numbers as an array that nobody else has.
-
-    Raises:
-        TypeError: for what is masked, and for texts, times and complex numbers, of which NumPy would make numbers as well.
-        ValueError: for what is no array.
-        OverflowError: for a number that is too large for any.
-    """
-    found = unmasked(np.asanyarray(values))
-    if found.dtype.kind not in "biufO":
-        raise TypeError(f"{found.dtype} is no kind of real numbers")
-    return np.array(found, dtype, subok=False)
-
-
-def as_index(action, space: spaces.Discrete) -> int:
-    """A discrete action as an index from 0."""
-    first, last = int(space.start), int(space.start + space.n - 1)
-    try:
-        chosen = operator.index(unmasked(action))
-    except TypeError:
-        raise ValueError(f"the action is {action!r}, but has to be an integer from {first} to {last}") from None
-    if not first <= chosen <= last:
-        raise ValueError(f"the action is {chosen}, but has to be from {first} to {last}")
-    return chosen - first
-
-
-def as_point(action, space: spaces.Box) -> np.ndarray:
-    """A continuous action as an array of single-precision numbers."""
-    try:
-        point = real_numbers(action, np.float32)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"the action is {action!r}, but has to be {space.shape[0]} numbers") from None
-    if point.shape != space.shape:
-        raise ValueError(f"the action has the shape {point.shape}, but has to have {space.shape}")
-    return point

@@ -11,7 +11,7 @@ from typing import Any
 
 from cpss.calibration import Trial, under_budgets
 from cpss.card import Account, account_of, least_likely
-from cpss.envs import whole
+from cpss.arguments import whole
 from cpss.playing import Behaviour, Incident, Stage
 from cpss.risk import Risk
 

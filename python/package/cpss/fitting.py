@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from cpss import _native
 from cpss.card import Card
-from cpss.envs import whole
+from cpss.arguments import whole
 from cpss.learning import BATCH, DECISIONS_PER_UPDATE, LOOK_AHEAD, Progress, scale_of, teller
 from cpss.numbers import Observations, actions_in
 from cpss.playing import GOES_ON, INCIDENT, OVER, UNKNOWN, Incident, said

@@ -26,7 +26,7 @@ from cpss import _native
 from cpss.calibration import LITTLE_SHIFT, Trial, best_of, calibrate, confirm, reliability, will_do
 from cpss.card import Card, account_of, fewest_episodes, with_notes
 from cpss.checkpoint import Checkpoint
-from cpss.envs import whole
+from cpss.arguments import whole
 from cpss.playing import GOES_ON, Behaviour, Incident, Played, Shielding, Stage
 from cpss.risk import Risk
 

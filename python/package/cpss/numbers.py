@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from cpss.envs import as_index
+from cpss.arguments import as_index
 
 #: The most numbers that an observation may have.
 MOST_NUMBERS = 4096

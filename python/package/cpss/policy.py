@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.envs import config_json, policy_config, short_id, whole
+from cpss.arguments import config_json, whole
+from cpss.envs import policy_config, short_id
 
 
 def load_policy(task: str, seed: int = 0) -> Policy:

@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from cpss import _native
 from cpss.actions import CANDIDATES, Box, actions_of
-from cpss.driving import Driver, driver_of, source_of
+from cpss.driving import Driver, critic_of, driver_of
 from cpss.envs import short_id
 from cpss.learned import Learned, settings_of
 from cpss.risk import Risk
@@ -73,7 +73,12 @@ def whole_settings(settings: dict[str, Any], given: dict[str, Any], mode: str) -
 
 
 def batch_settings(
-    task: _native.Task, space: spaces.Space, shield: bool | dict | None, budget: float | None = None, pace: float | None = None
+    task: _native.Task,
+    conditions: _native.Conditions,
+    space: spaces.Space,
+    shield: bool | dict | None,
+    budget: float | None = None,
+    pace: float | None = None,
 ) -> dict[str, Any] | None:
     """The settings of a batch's shields, with what is asked for in place of the task's own."""
     plain = {name: value for name, value in (("budget", budget), ("pace", pace)) if value is not None}
@@ -91,7 +96,7 @@ def batch_settings(
     asked.update(plain)
     last_resort, radius = asked.pop("last_resort", None), asked.pop("radius", None)
     count, risk = asked.pop("candidates", CANDIDATES), asked.pop("risk", None)
-    settings = {**shield_settings(task.id), **asked, "risk": _native.Critic(task.id, source_of(risk))}
+    settings = {**shield_settings(task.id), **asked, "risk": critic_of(task.id, risk, conditions)}
     actions = actions_of(space, last_resort, count, radius, task, settings)
     if isinstance(actions, Box):
         settings.update(candidates=count, radius=actions.box[2].tolist(), resort=actions.last_resort.tolist())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cpss.envs import whole
+from cpss.arguments import whole
 from cpss.shield import ShieldWrapper
 
 

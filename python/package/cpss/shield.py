@@ -96,7 +96,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         radius: For a box, how far from the proposal they may be, per dimension; the whole box if left out.
         risk: A :class:`cpss.Risk`, from :func:`cpss.learn_risk` or :func:`cpss.fit_risk`: an action costs its avoidable risk, and
             what was judged is charged. Or, with ``cost="driving"``, which critic: ``"drift"`` (the default), learned in traffic that changes in many
-            ways, ``"stationary"``, learned in traffic that does not, or the path of a file that ``cpss risk learn`` wrote.
+            ways, ``"sensed"`` (the default behind a sensor), ``"stationary"``, learned in traffic that does not, or the path of a file of ``cpss risk learn``.
         incident: With a learned risk, what must not happen, if it was read from a file, which does not hold the function;
             without one, accounts are not closed.
         uncalibrated: What to do with a learned risk that is not calibrated: ``"warn"``, once, or ``"raise"``.
@@ -112,7 +112,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     For driving, and with a learned risk, there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
     with costs of yours, or charges by observation, all of it is NaN. ``promise`` is ``start + arriving + budget``: an
-    incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so. The account is ``start`` (the risk that could
+    incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so of the regime and the sensor. The account is ``start`` (the risk that could
     not be avoided at first), ``chosen`` (the avoidable risk that was let through, which was charged), ``surprise`` (what the
     critic did not foresee) and ``arriving`` (what came into view where the critic's look-ahead is limited). Their sum is 1
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cpss import _native
-from cpss.envs import whole
+from cpss.arguments import whole
 
 #: How often a unit whose worker died is given to another.
 RETRIES = 5

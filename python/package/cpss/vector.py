@@ -22,7 +22,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cpss import _native
-from cpss.envs import DrivingEnv, check_options, checked_seed, config_json, config_of, real_numbers, short_id, spaces_of, unmasked, whole, window
+from cpss.arguments import check_options, checked_seed, conditions_of, config_json, config_of, real_numbers, unmasked, whole, window
+from cpss.envs import DrivingEnv, short_id, spaces_of
 from cpss.settings import batch_settings
 from cpss.shield import KEYS
 
@@ -65,9 +66,11 @@ class DrivingVectorEnv(VectorEnv):
             means a shield. ``pace`` likewise.
         pace: How many steps' shares of the budget left one step may spend.
         render_mode: ``"rgb_array"`` or ``"ansi"``.
+        regime: How traffic drifts, as for :class:`cpss.DrivingEnv`.
+        sensor: Through which eyes policies and shields see it, likewise.
 
     ``infos`` has ``cost`` (how close the step came, as in :class:`cpss.DrivingEnv`), ``speed`` and ``crashed``, an array
-    each, and with a shield ``shield``, a dictionary of arrays by the keys of :class:`cpss.ShieldWrapper`. Under ``SAME_STEP``, what belongs to
+    each (``drift`` too, under a regime or behind a sensor), and with a shield ``shield``, a dictionary of arrays by the keys of :class:`cpss.ShieldWrapper`. Under ``SAME_STEP``, what belongs to
     an episode that has just ended is in ``final_obs`` and ``final_info``.
     """
 
@@ -83,6 +86,8 @@ class DrivingVectorEnv(VectorEnv):
         budget: float | None = None,
         pace: float | None = None,
         render_mode: str | None = None,
+        regime: str | os.PathLike = "stationary",
+        sensor: str | os.PathLike = "perfect",
     ) -> None:
         num_envs = whole("num_envs", num_envs, 1)
         if render_mode not in (None, *DrivingEnv.metadata["render_modes"]):
@@ -98,14 +103,16 @@ class DrivingVectorEnv(VectorEnv):
         self.config = config_of(config)
         self.num_envs = num_envs
         self.render_mode = render_mode
-        native = _native.Task(self.task_id, config_json(self.config))
+        self._conditions = conditions_of(regime, sensor)
+        self._drifts = not self._conditions.are_usual
+        native = _native.Task(self.task_id, config_json(self.config), self._conditions)
         self._window = native.window
         self.single_observation_space, self.single_action_space = spaces_of(native)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._shape = (num_envs, *native.observation_shape)
         self._action_count = native.actions
-        settings = batch_settings(native, self.single_action_space, shield, budget, pace)
+        settings = batch_settings(native, self._conditions, self.single_action_space, shield, budget, pace)
         self.is_shielded = settings is not None
         self._threads = num_threads or os.cpu_count() or 1
         self._settings = settings
@@ -138,7 +145,7 @@ class DrivingVectorEnv(VectorEnv):
         self._batch.reset(asked, observations, (costs, speeds, crashed))
         self._has_begun = True
         self._remember(observations)
-        infos = self._infos(costs, speeds, crashed, chosen)
+        infos = self._infos((costs, speeds, crashed), chosen)
         if self.is_shielded:
             infos["shield"] = self._shield_infos(self._batch.reports(False), chosen)
             infos["_shield"] = chosen.copy()
@@ -174,7 +181,7 @@ class DrivingVectorEnv(VectorEnv):
             self._batch.step_points(points.ravel(), observations, finals, outcome, told, closing)
         self._remember(observations)
         everyone = np.ones(count, bool)
-        infos = self._infos(*told, everyone)
+        infos = self._infos(told, everyone)
         if self.is_shielded:
             infos["shield"] = self._shield_infos(self._batch.reports(False), everyone)
             infos["_shield"] = everyone.copy()
@@ -210,8 +217,10 @@ class DrivingVectorEnv(VectorEnv):
     def _told(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.empty(self.num_envs), np.empty(self.num_envs), np.empty(self.num_envs, bool)
 
-    def _infos(self, costs, speeds, crashed, mask) -> dict[str, Any]:
-        infos = {"cost": costs, "speed": speeds, "crashed": crashed}
+    def _infos(self, told, mask, closing: bool = False) -> dict[str, Any]:
+        infos = dict(zip(("cost", "speed", "crashed"), told))
+        if self._drifts:
+            infos["drift"] = self._batch.drifts(closing)
         if not mask.all():
             for array in infos.values():
                 array[~mask] = 0
@@ -229,8 +238,7 @@ class DrivingVectorEnv(VectorEnv):
         last = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(ended):
             last[i] = finals[i].copy()
-        costs, speeds, crashed = closing
-        final = self._infos(costs, speeds, crashed, ended)
+        final = self._infos(closing, ended, closing=True)
         if self.is_shielded:
             final["shield"] = self._shield_infos(self._batch.reports(True), ended)
             final["_shield"] = ended.copy()
@@ -279,7 +287,7 @@ class DrivingVectorEnv(VectorEnv):
     def _another_batch(self) -> _native.Batch:
         """A batch of this kind, with threads of this process."""
         self._process = os.getpid()
-        task = _native.Task(self.task_id, self._config)
+        task = _native.Task(self.task_id, self._config, self._conditions)
         return _native.Batch(task, self.num_envs, self.autoreset_mode.value, self._threads, self._settings)
 
     def __getstate__(self) -> dict:

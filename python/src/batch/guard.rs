@@ -224,7 +224,7 @@ impl Guard {
                 .enumerate()
                 .map(|(i, row)| {
                     let is_open = row.assessment.is_none() && !rests(first + i);
-                    is_open.then(|| model.push(&row.scene))
+                    is_open.then(|| model.push(row.judged_scene()))
                 })
                 .collect();
             model.run();

@@ -13,6 +13,7 @@ use cpss_risk::Assessment;
 use cpss_risk::closeness::closeness;
 
 use super::report::Report;
+use crate::conditions::{Course, Prepared, seed_from};
 use crate::episode::{Episode, Foretold, Judged, Terms};
 use crate::shield::{reason_code, verdict_code};
 use crate::world::Taken;
@@ -25,7 +26,10 @@ pub(super) struct Row {
     pub(super) taken: Vec<Taken>,
     /// The generator as it is now, with which an episode begins that is given no seed.
     pub(super) next: Generator,
+    /// The world as it is.
     pub(super) scene: Scene,
+    /// How it drifts, and is seen, in an episode under conditions.
+    pub(super) course: Option<Box<Course>>,
     /// The moment now.
     pub(super) now: Told,
     /// The last moment of the episode that ended in this step.
@@ -46,6 +50,8 @@ pub(super) struct Told {
     pub(super) cost: f64,
     pub(super) speed: f64,
     pub(super) crashed: bool,
+    /// How intense the drift is; 0 without any.
+    pub(super) drift: f64,
 }
 
 impl Row {
@@ -59,6 +65,7 @@ impl Row {
             taken: Vec::new(),
             next: world.random().clone(),
             scene,
+            course: None,
             now: Told::default(),
             closing: Told::default(),
             episode,
@@ -67,6 +74,32 @@ impl Row {
             closing_report: report.clone(),
             report,
         }
+    }
+
+    /// Begins an episode under conditions, with a seed or with random numbers that go on, in place of a world's last one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Course::begin`].
+    pub(super) fn begin_under(
+        &mut self,
+        conditions: &Prepared,
+        world: &mut World,
+        seed: Option<u64>,
+        seen: &mut [f32],
+    ) -> Result<(), String> {
+        let origin = seed.map_or_else(|| world.random().clone(), Generator::seeded);
+        let seed_of_course = seed.unwrap_or_else(|| seed_from(&origin));
+        let (began, course) = Course::begin(conditions, origin, seed_of_course, seen)?;
+        *world = began;
+        self.course = Some(Box::new(course));
+        self.begin(world, seed);
+        Ok(())
+    }
+
+    /// The scene that a shield judges: the world as its eyes have it.
+    pub(super) fn judged_scene(&self) -> &Scene {
+        self.course.as_ref().and_then(|course| course.scene()).unwrap_or(&self.scene)
     }
 
     /// An episode begins, with a seed or with random numbers that go on: the ledger is renewed, and what the last one
@@ -80,7 +113,7 @@ impl Row {
         self.scene.observe(world);
         self.assessment = None;
         self.pending = None;
-        self.now = Told::of(world, closeness(world.task(), &self.scene));
+        self.now = self.told(world, closeness(world.task(), &self.scene));
         if let Some(episode) = &mut self.episode {
             episode.reset();
             let report = Report::of_nothing(world, Some(episode));
@@ -126,7 +159,7 @@ impl Row {
         self.taken.push(action);
         self.next = world.random().clone();
         self.assessment = None;
-        self.now = Told::of(world, closeness);
+        self.now = self.told(world, closeness);
         let Some(episode) = &mut self.episode else { return Ok(()) };
         let Some((judged, mut report)) = self.pending.take() else {
             return Err("a step ran that was not judged".to_owned());
@@ -155,10 +188,9 @@ impl Row {
         self.report = report;
         Ok(())
     }
-}
 
-impl Told {
-    fn of(world: &World, cost: f64) -> Told {
-        Told { cost, speed: world.ego().speed, crashed: world.ego().crashed }
+    fn told(&self, world: &World, cost: f64) -> Told {
+        let drift = self.course.as_ref().map_or(0.0, |course| course.intensity(world));
+        Told { cost, speed: world.ego().speed, crashed: world.ego().crashed, drift }
     }
 }

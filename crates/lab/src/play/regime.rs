@@ -141,19 +141,36 @@ impl RegimeSpec {
     ///
     /// A name that is neither, a file that cannot be read, or a number that makes no sense.
     pub fn load(name_or_path: &str) -> Result<RegimeSpec> {
-        let text = match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
-            Some((_, text)) => (*text).to_owned(),
+        RegimeSpec::parse(name_or_path, &RegimeSpec::text(name_or_path)?)
+    }
+
+    /// The TOML of a built-in regime by name, or of a file by path.
+    ///
+    /// # Errors
+    ///
+    /// A name that is neither, or a file that cannot be read.
+    pub fn text(name_or_path: &str) -> Result<String> {
+        match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
+            Some((_, text)) => Ok((*text).to_owned()),
             None if Path::new(name_or_path).extension().is_some_and(|end| end == "toml") => {
                 std::fs::read_to_string(name_or_path)
-                    .with_context(|| format!("cannot read the regime {name_or_path}"))?
+                    .with_context(|| format!("cannot read the regime {name_or_path}"))
             }
             None => bail!(
                 "there is no regime `{name_or_path}`: give {}, or the path of a .toml file",
                 BUILTIN.map(|(name, _)| name).join(", ")
             ),
-        };
+        }
+    }
+
+    /// Reads the TOML of a regime that is known by this name or path.
+    ///
+    /// # Errors
+    ///
+    /// A field that there is not, or a number that makes no sense.
+    pub fn parse(name_or_path: &str, text: &str) -> Result<RegimeSpec> {
         let spec: RegimeSpec =
-            toml::from_str(&text).with_context(|| format!("the regime {name_or_path}"))?;
+            toml::from_str(text).with_context(|| format!("the regime {name_or_path}"))?;
         spec.check()?;
         Ok(spec)
     }
@@ -237,13 +254,18 @@ impl Regime {
 
     /// Starts an episode: the world of this seed, and the drift that goes with it.
     pub fn begin(&self, seed: u64) -> (World, Drift) {
+        self.begin_from(Generator::seeded(seed), seed)
+    }
+
+    /// Starts the episode whose world follows from a generator, and whose drift from a seed.
+    pub fn begin_from(&self, world: Generator, seed: u64) -> (World, Drift) {
         // A stream of its own, so that drift never shifts the world's random numbers.
         let mut random = Generator::seeded(seed ^ 0x5eed_d01f_7000_0000);
         let timeline =
             Timeline::draw(&self.spec, tasks::of(self.task().id).spec.seconds, &mut random);
         let intensity = timeline.at(0.0);
         let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
-        let mut world = World::new(Arc::clone(&self.tasks[level]), seed);
+        let mut world = World::from_random(Arc::clone(&self.tasks[level]), world);
         let mut drift = Drift::new(&self.spec, world.parameters(), timeline, random);
         drift.add_cars(&mut world, intensity);
         (world, drift)

@@ -1,7 +1,7 @@
 //! Through which eyes do policy and shield see the world?
 //!
 //! A sensor is a TOML file ([`SensorSpec`]): how far readings are off, what is missed, how late they are. The built-in
-//! ones are files like any other: `experiments/sensors/`. `Sight` is one episode seen through a sensor: the
+//! ones are files like any other: `experiments/sensors/`. [`Sight`] is one episode seen through a sensor: the
 //! policy is shown what the sensor shows, and the critic what a tracker makes of it. What happened is measured on the
 //! true world, whatever was seen.
 
@@ -88,19 +88,36 @@ impl SensorSpec {
     ///
     /// A name that is neither, a file that cannot be read, or a number that makes no sense.
     pub fn load(name_or_path: &str) -> Result<SensorSpec> {
-        let text = match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
-            Some((_, text)) => (*text).to_owned(),
+        SensorSpec::parse(name_or_path, &SensorSpec::text(name_or_path)?)
+    }
+
+    /// The TOML of a built-in sensor by name, or of a file by path.
+    ///
+    /// # Errors
+    ///
+    /// A name that is neither, or a file that cannot be read.
+    pub fn text(name_or_path: &str) -> Result<String> {
+        match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
+            Some((_, text)) => Ok((*text).to_owned()),
             None if Path::new(name_or_path).extension().is_some_and(|end| end == "toml") => {
                 std::fs::read_to_string(name_or_path)
-                    .with_context(|| format!("cannot read the sensor {name_or_path}"))?
+                    .with_context(|| format!("cannot read the sensor {name_or_path}"))
             }
             None => bail!(
                 "there is no sensor `{name_or_path}`: give {}, or the path of a .toml file",
                 BUILTIN.map(|(name, _)| name).join(", ")
             ),
-        };
+        }
+    }
+
+    /// Reads the TOML of a sensor that is known by this name or path.
+    ///
+    /// # Errors
+    ///
+    /// A field that there is not, or a number that makes no sense.
+    pub fn parse(name_or_path: &str, text: &str) -> Result<SensorSpec> {
         let spec: SensorSpec =
-            toml::from_str(&text).with_context(|| format!("the sensor {name_or_path}"))?;
+            toml::from_str(text).with_context(|| format!("the sensor {name_or_path}"))?;
         spec.sensor().check().with_context(|| format!("sensor `{}`", spec.name))?;
         Ok(spec)
     }
@@ -161,9 +178,9 @@ impl Gaze {
     }
 }
 
-/// A world as it is seen through a sensor, from decision to decision.
+/// A world as it is seen through a sensor, from decision to decision. Start at [`Sight::begin`].
 #[derive(Clone, Debug)]
-pub(crate) struct Sight {
+pub struct Sight {
     gaze: Gaze,
     eyes: Option<Eyes>,
     sensed: Scene,
@@ -172,14 +189,18 @@ pub(crate) struct Sight {
 
 impl Sight {
     /// Sight through a sensor; `None` if that is perfect, and there is nothing to look through.
-    pub(crate) fn through(gaze: Gaze) -> Option<Sight> {
+    pub fn through(gaze: Gaze) -> Option<Sight> {
         let tracker = Tracker::new(gaze.taken_for);
         let sight = Sight { gaze, eyes: None, sensed: Scene::default(), tracker };
         (!gaze.sensor.is_perfect()).then_some(sight)
     }
 
-    /// An episode begins.
-    pub(crate) fn begin(&mut self, world: &World, seed: u64) -> Result<()> {
+    /// An episode begins, in this world; readings follow from the seed.
+    ///
+    /// # Errors
+    ///
+    /// A sensor that makes no sense.
+    pub fn begin(&mut self, world: &World, seed: u64) -> Result<()> {
         match &mut self.eyes {
             Some(eyes) => eyes.begin(world, seed),
             None => self.eyes = Some(Eyes::open(self.gaze.sensor, world, seed)?),
@@ -189,8 +210,16 @@ impl Sight {
         Ok(())
     }
 
-    /// Steps the world, and looks at what came of it.
-    pub(crate) fn step(
+    /// Steps the world, and looks at what came of it; `seen` is what perfect eyes see.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::step`].
+    ///
+    /// # Panics
+    ///
+    /// As [`World::step`].
+    pub fn step(
         &mut self,
         world: &mut World,
         action: Action<'_>,
@@ -214,14 +243,18 @@ impl Sight {
     }
 
     /// Shows the policy what the sensor shows, if it looks through it.
-    pub(crate) fn show_policy(&mut self, seen: &mut [f32]) {
+    ///
+    /// # Panics
+    ///
+    /// If `seen` has another length than the task's observations.
+    pub fn show_policy(&mut self, seen: &mut [f32]) {
         if let (Some(eyes), Behind::Both | Behind::Policy) = (&mut self.eyes, self.gaze.behind) {
             eyes.observe(seen);
         }
     }
 
     /// The scene as the shield has it, if it looks through the sensor.
-    pub(crate) fn scene(&self) -> Option<&Scene> {
+    pub fn scene(&self) -> Option<&Scene> {
         (self.gaze.behind != Behind::Policy).then(|| self.tracker.scene())
     }
 }

@@ -54,6 +54,11 @@ impl Drift {
         self.applied
     }
 
+    /// The intensity at a time of the episode \[s\].
+    pub fn intensity_at(&self, time: f64) -> f64 {
+        self.timeline.at(time)
+    }
+
     /// Brings the world up to the present intensity; call before every decision.
     pub fn apply(&mut self, world: &mut World) {
         let intensity = self.timeline.at(world.time());
