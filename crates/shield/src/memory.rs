@@ -62,8 +62,9 @@ impl Memory {
 
     /// The same for an episode with a score: how badly its scenes were foretold.
     ///
-    /// If that raises an alarm of the novelty, risks are raised at once to the
-    /// [`precaution`](RiskSpec::precaution) at least; surprises lower them again. A score that is no number
+    /// If that raises the first alarm of the novelty, risks are raised at once to the
+    /// [`precaution`](RiskSpec::precaution) at least; surprises lower them again. Later alarms of a change that lasts are
+    /// counted, and change nothing: by then surprises know better, until [`Memory::restart_evidence`]. A score that is no number
     /// counts as the worst. One that nobody measured, `None`, counts as nothing.
     pub fn end_episode_scored(&mut self, last: Option<f64>, score: Option<f64>) {
         if let Some(surprise) = last {
@@ -71,6 +72,7 @@ impl Memory {
         }
         if let (Some(novelty), Some(score)) = (&mut self.novelty, score)
             && novelty.learn(score)
+            && novelty.alarms() == 1
         {
             self.recalibration.take_precaution(self.precaution);
         }
@@ -173,8 +175,10 @@ impl Memory {
     fn absorb(&mut self, fork: &Memory) {
         self.evidence.absorb(&fork.evidence);
         self.recalibration.absorb(&fork.recalibration);
+        let alarms = self.novelty.map_or(0, |novelty| novelty.alarms());
         if let (Some(novelty), Some(added)) = (&mut self.novelty, &fork.novelty)
             && novelty.absorb(added)
+            && alarms == 0
         {
             self.recalibration.take_precaution(self.precaution);
         }

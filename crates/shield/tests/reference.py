@@ -236,7 +236,8 @@ class Critic:
         self.N = self.bets(self.N, self.WEIGHTS[k] / self.bounds[k] - 1.0)
         if sum(self.N) / 3 >= self.level:
             self.N, self.alarms = [0.0, 0.0, 0.0], self.alarms + 1
-            self.learned = max(self.learned, self.precaution)
+            if self.alarms == 1:
+                self.learned = max(self.learned, self.precaution)
         self.b = self.learned
         told = self.report(self.exact == int(incident))
         self.open()

@@ -211,7 +211,9 @@ impl Deployment<'_> {
 
     fn memory_settings(&self, risk: &LearnedRisk) -> Option<MemorySettings> {
         let ShieldSettings { recalibration, precaution, .. } = *self.settings;
-        let settings = || MemorySettings::of(risk.card(), recalibration, precaution);
+        // What all cars of a fleet add up in a round would shake the shift otherwise.
+        let rate = recalibration / (self.cars as f64).sqrt();
+        let settings = || MemorySettings::of(risk.card(), rate, precaution);
         self.method.remembers().then(settings)
     }
 
