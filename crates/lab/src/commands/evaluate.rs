@@ -137,6 +137,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         risk: options.risk_source(&sensor).load(options.env)?,
         policy: &options.policy,
         gaze: Gaze::through(sensor.sensor(), options.behind),
+        sensor_name: &options.sensor,
         asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);
