@@ -19,7 +19,7 @@ const FAIR: Sensor = Sensor {
 /// Plays an episode; `look` is shown the true scene, the sensed one and the tracker's at every decision.
 fn play(id: TaskId, sensor: Sensor, seed: u64, mut look: impl FnMut(&Scene, &Scene, &Scene)) {
     let mut world = World::new(Task::with_defaults(id), seed);
-    let mut eyes = Eyes::open(sensor, &world, seed).unwrap();
+    let mut eyes = Eyes::open(sensor, &world, seed).expect("it makes sense");
     let mut tracker = Tracker::new(sensor);
     let mut seen = vec![0.0; world.task().observer.len()];
     let (mut truth, mut sensed) = (Scene::default(), Scene::default());
@@ -33,7 +33,7 @@ fn play(id: TaskId, sensor: Sensor, seed: u64, mut look: impl FnMut(&Scene, &Sce
             Some(_) => Action::Index(1),
             None => Action::Point(&[0.0]),
         };
-        if eyes.step(&mut world, action, &mut seen).unwrap().is_over() {
+        if eyes.step(&mut world, action, &mut seen).expect("an action").is_over() {
             break;
         }
     }
@@ -48,7 +48,7 @@ fn apart(a: &Body, b: &Body) -> f64 {
 }
 
 fn is_near(scene: &Scene, body: &Body) -> bool {
-    apart(&scene.ego.unwrap().body, body) < 100.0
+    apart(&scene.ego.expect("there is one").body, body) < 100.0
 }
 
 #[test]
