@@ -7,16 +7,16 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 fn cpss(arguments: &[&str]) -> Output {
-    Command::cargo_bin("cpss").unwrap().args(arguments).output().unwrap()
+    Command::cargo_bin("cpss").expect("it is built").args(arguments).output().expect("it runs")
 }
 
 fn evaluate(sensor: &str, more: &[&str]) -> Value {
     let usual = ["evaluate", "--env", "merge-v0", "--regime", "high", "--episodes", "10", "--json"];
     let out = cpss(&[&usual[..], &["--sensor", sensor], more].concat());
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let mut found: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let mut found: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     for clock in ["steps_per_second", "decision_p50_us", "decision_p99_us"] {
-        found.as_object_mut().unwrap().remove(clock);
+        found.as_object_mut().expect("an object").remove(clock);
     }
     found
 }
@@ -50,7 +50,7 @@ fn a_sensor_of_ones_own_works_as_the_built_in_ones_do() {
 /// The file of a built-in sensor.
 fn cpss_sensor(name: &str) -> String {
     let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/sensors");
-    std::fs::read_to_string(place.join(format!("{name}.toml"))).unwrap()
+    std::fs::read_to_string(place.join(format!("{name}.toml"))).expect("it is shipped")
 }
 
 #[test]
