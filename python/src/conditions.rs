@@ -134,7 +134,7 @@ impl Course {
     ) -> Result<(World, Course), String> {
         let (mut world, drift) = prepared.regime.begin_from(origin, seed);
         world.observe(seen);
-        let gaze = Gaze { sensor: prepared.sensor, behind: Behind::Both };
+        let gaze = Gaze::through(prepared.sensor, Behind::Both);
         let mut sight = Sight::through(gaze);
         if let Some(sight) = &mut sight {
             sight.begin(&world, seed).map_err(|error| error.to_string())?;
