@@ -63,6 +63,7 @@ fn trace(id: TaskId, arm: Arm, seed: u64) -> String {
         risk: Arc::new(learned(id)),
         policy: &PolicySource::Builtin(0),
         gaze: Gaze::PERFECT,
+        sensor_name: "perfect",
         asks_what_if: true,
     };
     contest.trace(seed).unwrap().text

@@ -50,6 +50,8 @@ fn in_a_row(settings: MemorySettings) -> Vec<Traced> {
         settings: &ShieldSettings::shipped(task).unwrap(),
         risk: Arc::new(critic(regime.task())),
         policy: &PolicySource::Builtin(0),
+        gaze: cpss::play::sensor::Gaze::PERFECT,
+        sensor_name: "perfect",
         asks_what_if: true,
     };
     let seeds: Vec<u64> = (1_000_000..1_000_006).collect();

@@ -89,7 +89,12 @@ fn the_same_episode_has_the_same_branches() {
     let risk = Arc::new(critic(regime.task()));
     let mut player = Player::new(&regime, Arm::Cpss(None), &settings, drives, risk).unwrap();
     player.play(seed + 1).unwrap();
-    let cell = Cell { regime: "high".to_owned(), arm: Arm::Cpss(None), policy: policy.to_string() };
+    let cell = Cell {
+        regime: "high".to_owned(),
+        sensor: "perfect".to_owned(),
+        arm: Arm::Cpss(None),
+        policy: policy.to_string(),
+    };
     let mut writer = TraceWriter::new(cell);
     player.play_with(&mut writer, seed).unwrap();
     assert_eq!(writer.text(), trace);

@@ -66,7 +66,7 @@ pub(super) struct Options {
     episodes: u64,
     /// Seed of the first episode; the others count up. Below 1000000 are training seeds, from
     /// there on tuning seeds, from 2000000 on reporting seeds,
-    /// of which the tables' own begin at 19000000
+    /// of which the tables' own begin at 34000000
     #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     seed: u64,
     /// Critic: drift (shipped, learned over all regimes), sensed (shipped, learned behind sensors), stationary (shipped),
@@ -137,6 +137,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         risk: options.risk_source(&sensor).load(options.env)?,
         policy: &options.policy,
         gaze: Gaze::through(sensor.sensor(), options.behind),
+        sensor_name: &options.sensor,
         asks_what_if: true,
     };
     let meter = Meter::new("episodes", 0, options.episodes);

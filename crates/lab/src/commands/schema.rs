@@ -10,8 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::learn::train::settings::TrainSpec;
 use crate::plan::Plan;
+use crate::plan::deployments::DeployPlan;
 use crate::play::arm::{ShieldSettings, settings::Kind};
 use crate::play::regime::RegimeSpec;
+use crate::play::sensor::SensorSpec;
 use crate::tasks::TaskSpec;
 use crate::terminal::say;
 
@@ -33,6 +35,10 @@ enum File {
     Plan,
     /// A drift regime, for `--regime`
     Regime,
+    /// A sensor, for `--sensor`
+    Sensor,
+    /// Deployments into a changing world, for `cpss deploy`
+    Deploy,
     /// A shield, for `cpss evaluate --shield`
     Shield,
     /// Training settings, for `cpss train --settings`, and a task's `train.toml`
@@ -46,6 +52,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let schema = match options.kind {
         File::Plan => of::<Plan>(),
         File::Regime => of::<RegimeSpec>(),
+        File::Sensor => of::<SensorSpec>(),
+        File::Deploy => of::<DeployPlan>(),
         File::Shield => shield(),
         File::Train => of::<TrainSpec>(),
         File::Task => of::<TaskSpec>(),

@@ -17,7 +17,7 @@ use crate::play::episode::Player;
 use crate::play::memory::Keeper;
 use crate::play::policy::PolicySource;
 use crate::play::regime::Regime;
-use crate::play::sensor::Gaze;
+use crate::play::sensor::{Gaze, PERFECT};
 use crate::record::EpisodeRecord;
 use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::trace::{Cell, TraceWriter};
@@ -37,8 +37,10 @@ pub struct Contest<'a> {
     pub risk: Arc<LearnedRisk>,
     /// The policy.
     pub policy: &'a PolicySource,
-    /// Through which eyes policy and shield see the world.
+    /// Through which eyes policy and shield see the world,
     pub gaze: Gaze,
+    /// and what they were asked for as: a sensor's name or path.
+    pub sensor_name: &'a str,
     /// Whether it is found out what each refused action would have led to, which takes most of the time where
     /// there are many; a trace always tells.
     pub asks_what_if: bool,
@@ -183,15 +185,18 @@ impl Contest<'_> {
 
     /// The name of an episode's trace.
     pub(crate) fn trace_name(&self, seed: u64) -> String {
-        let Cell { regime, arm, policy } = self.cell();
+        let Cell { regime, sensor, arm, policy } = self.cell();
+        let sensor = if sensor == PERFECT { String::new() } else { format!("_{sensor}") };
         let task = self.regime.task().id.name();
         // A regime and a policy may be paths, and an arm has a star; none belongs into a name.
-        format!("{task}_{regime}_{arm}_{policy}_{seed}.jsonl").replace(['/', '\\', ':', '*'], "-")
+        format!("{task}_{regime}{sensor}_{arm}_{policy}_{seed}.jsonl")
+            .replace(['/', '\\', ':', '*'], "-")
     }
 
     fn cell(&self) -> Cell {
         let policy = if self.arm.is_floor() { "none".to_owned() } else { self.policy.to_string() };
-        Cell { regime: self.regime_name.to_owned(), arm: self.arm, policy }
+        let [regime, sensor] = [self.regime_name, self.sensor_name].map(str::to_owned);
+        Cell { regime, sensor, arm: self.arm, policy }
     }
 
     fn player(&self) -> Result<Player<'_>> {

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::measure::statistics::{standard_deviation, wilson};
 use crate::measure::unit::UnitRecord;
 use crate::play::arm::Arm;
+use crate::play::sensor::PERFECT;
 
 mod compare;
 mod metric;
@@ -98,6 +99,11 @@ impl<'a> Results<'a> {
     /// The regimes, in order.
     pub fn regimes(&self) -> Vec<&'a str> {
         distinct(self.records.iter().map(|record| record.unit.regime.as_str()))
+    }
+
+    /// The sensor, which is one for a whole plan.
+    pub fn sensor(&self) -> &'a str {
+        self.records.first().map_or(PERFECT, |record| record.unit.sensor.as_str())
     }
 
     /// The arms, in order, without those of the frontier.

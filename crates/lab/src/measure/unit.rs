@@ -147,6 +147,7 @@ impl Unit {
             policy: &policy,
             risk: RiskSource::behind(&sensor).load(task)?,
             gaze: Gaze::through(sensor, Behind::Both),
+            sensor_name: &self.sensor,
             // The tables ask it of whole methods alone, not of every point of the frontier.
             asks_what_if: arm.given().is_none(),
         })

@@ -59,8 +59,10 @@ pub struct Judged<'a> {
     pub decision: &'a Decision,
     /// The cap it is under.
     pub tau_cap: f64,
-    /// What an observer saw.
+    /// The world as it was.
     pub scene: &'a Scene,
+    /// The world as the shield took it to be, if it looked through a sensor.
+    pub seen: Option<&'a Scene>,
     /// What each action risks, as the critic has it.
     pub risks: &'a [f64],
     /// What cannot be avoided: the least of these, as recalibrated.
@@ -382,6 +384,7 @@ impl<'a> Player<'a> {
             decision: &decision,
             tau_cap: self.shield.rules().spec().tau_cap,
             scene: &self.scene,
+            seen: self.sight.as_ref().and_then(Sight::scene),
             risks: &self.risks,
             unavoidable,
             blame: blame.as_ref(),

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 /// In traffic that is as it was, an alarm about it comes once in so many episodes at most, on average.
 pub(crate) const ALARM_EPISODES: f64 = 1000.0;
 
-/// The greatest shift of the log-odds: odds of one in four hundred become even.
-const MOST_SHIFT: f64 = 6.0;
+/// The greatest shift of the log-odds: odds of one in twenty become even. A critic that needs more does not know what is
+/// dangerous, and minding what it says all the more does harm: seen where traffic is of a kind that it never saw.
+const MOST_SHIFT: f64 = 3.0;
 
 /// What a memory depends on, besides the critic.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

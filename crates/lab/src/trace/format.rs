@@ -30,6 +30,9 @@ pub struct Header {
     pub task: String,
     /// Regime.
     pub regime: String,
+    /// Through which eyes policy and shield saw the world, if they were not perfect: the sensor as it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensor: Option<String>,
     /// Arm.
     pub arm: String,
     /// Whether the arm's costs came from the true world's future.
@@ -140,6 +143,9 @@ pub struct Step {
     pub what_if: Option<WhatIf>,
     /// Where everybody was at the decision, the ego first.
     pub scene: Vec<Pose>,
+    /// Where the shield took everybody to be, the ego first, if it looked through a sensor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Pose>,
 }
 
 /// A threshold: `tau`, cap, the budget's projection, gain.

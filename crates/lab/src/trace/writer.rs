@@ -17,6 +17,7 @@ use super::road::Road;
 use crate::play::arm::Arm;
 use crate::play::critic::hash;
 use crate::play::episode::{Judged, Observer, Outcome};
+use crate::play::sensor::PERFECT;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::memory::{MemoryLine, MemorySettings};
@@ -27,6 +28,8 @@ use crate::record::pose::{poses, round};
 pub struct Cell {
     /// Regime, as it was asked for.
     pub regime: String,
+    /// Sensor, as it was asked for.
+    pub sensor: String,
     /// Arm.
     pub arm: Arm,
     /// Policy, as it was asked for.
@@ -86,13 +89,14 @@ impl Observer for TraceWriter {
             program: concat!("cpss ", env!("CARGO_PKG_VERSION")).to_owned(),
             task: task.id.name().to_owned(),
             regime: self.cell.regime.clone(),
+            sensor: Some(self.cell.sensor.clone()).filter(|sensor| sensor != PERFECT),
             arm: self.cell.arm.to_string(),
             privileged: self.cell.arm == Arm::Oracle,
             policy: self.cell.policy.clone(),
             seed,
             actions,
             decision_time,
-            risk: RiskLine::of(risk, &self.cell.regime),
+            risk: RiskLine::of(risk, &self.cell.regime, &self.cell.sensor),
             shield: *shield.rules().spec(),
             memory: self.memory,
             car,
@@ -103,7 +107,8 @@ impl Observer for TraceWriter {
     }
 
     fn judged(&mut self, judged: &Judged<'_>) {
-        let Judged { situation, decision, tau_cap, scene, risks, unavoidable, blame } = *judged;
+        let Judged { situation, decision, tau_cap, scene, seen, risks, unavoidable, blame } =
+            *judged;
         self.step = Some(Step {
             t: decision.step(),
             proposal: decision.proposal(),
@@ -125,6 +130,7 @@ impl Observer for TraceWriter {
             conflict: blame.map(blame_words),
             what_if: None,
             scene: poses(scene),
+            seen: seen.map(poses).unwrap_or_default(),
         });
     }
 
@@ -154,15 +160,15 @@ impl Observer for TraceWriter {
 }
 
 impl RiskLine {
-    /// What a trace says about a critic in a regime.
-    pub fn of(risk: &LearnedRisk, regime: &str) -> RiskLine {
+    /// What a trace says about a critic in a regime, behind a sensor.
+    pub fn of(risk: &LearnedRisk, regime: &str, sensor: &str) -> RiskLine {
         let card = risk.card();
         RiskLine {
             sha256: hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
-            conservative: card.is_conservative_in(regime),
+            conservative: card.is_conservative_behind(regime, sensor),
         }
     }
 }

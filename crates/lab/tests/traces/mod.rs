@@ -74,6 +74,7 @@ pub(crate) fn trace_of(task: TaskId, arm: Arm, seed: u64) -> String {
         risk: Arc::new(critic(regime.task())),
         policy: &PolicySource::Builtin(0),
         gaze: Gaze::PERFECT,
+        sensor_name: "perfect",
         asks_what_if: true,
     };
     contest.trace(seed).unwrap().text

@@ -216,8 +216,8 @@ pub(crate) fn certify(
         None => stage.resolution(&risk, seeds.clone(), &mut tell)?,
     };
     let raw = with(&risk, |_, card| card.resolution = resolution)?;
-    // If no shift makes it conservative, none is made: nothing is promised then, and risks stay as they were learned.
-    risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?.unwrap_or(raw);
+    // If no shift makes it conservative, nothing is promised, and it is raised by what comes closest.
+    risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?;
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
     let Accounts { all: account, by_regime, by_sensor } = accounts;
@@ -263,14 +263,16 @@ fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Resu
 }
 
 impl Stage<'_> {
-    /// The critic with the smallest shift, from some shift on, that makes it conservative; `None` if none does.
+    /// The critic with the smallest shift, from some shift on, that makes it conservative; if none does, with the one under
+    /// which it is surprised least.
     fn shifted(
         &self,
         raw: &LearnedRisk,
         first: f32,
         seeds: Range<u64>,
         tell: &mut impl FnMut(&str),
-    ) -> Result<Option<LearnedRisk>> {
+    ) -> Result<LearnedRisk> {
+        let mut least: Option<(f64, LearnedRisk)> = None;
         let mut conservative = |shift: f32| -> Result<Option<LearnedRisk>> {
             // What is noise before the shift is as much noise after it.
             let resolution = raw.card().resolution * f64::from(shift).exp();
@@ -280,7 +282,14 @@ impl Stage<'_> {
             })?;
             let accounts = self.accounts(&shifted, seeds.clone())?;
             tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
-            Ok(accounts.is_conservative().then_some(shifted))
+            if accounts.is_conservative() {
+                return Ok(Some(shifted));
+            }
+            let surprise = accounts.all.surprise;
+            if least.as_ref().is_none_or(|(known, _)| surprise < *known) {
+                least = Some((surprise, shifted));
+            }
+            Ok(None)
         };
         let mut too_small = None;
         for shift in SHIFTS.into_iter().filter(|shift| *shift >= first) {
@@ -289,18 +298,18 @@ impl Stage<'_> {
                 continue;
             };
             let Some(mut between) = too_small.map(|small: f32| small + FINE_STEP) else {
-                return Ok(Some(found));
+                return Ok(found);
             };
             while between < shift - FINE_STEP / 2.0 {
                 // In tenths, whatever a sum of singles is.
                 if let Some(finer) = conservative((between * 10.0).round() / 10.0)? {
-                    return Ok(Some(finer));
+                    return Ok(finer);
                 }
                 between += FINE_STEP;
             }
-            return Ok(Some(found));
+            return Ok(found);
         }
-        Ok(None)
+        Ok(least.map_or_else(|| raw.clone(), |(_, closest)| closest))
     }
 
     /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::measure::unit::UnitRecord;
 use crate::play::critic::{RiskSource, hash};
+use crate::play::sensor::{PERFECT, SensorSpec};
 use crate::trace::audit::audit;
 use crate::trace::{Header, read_line};
 
@@ -104,7 +105,9 @@ fn is_ours(bytes: &[u8]) -> bool {
         return true;
     };
     let critic = header.task.parse::<TaskId>().map_err(Into::into);
-    let critic = critic.and_then(|id| RiskSource::default().load(id));
+    let eyes = header.sensor.as_deref().unwrap_or(PERFECT);
+    let source = SensorSpec::load(eyes).map(|eyes| RiskSource::behind(&eyes.sensor()));
+    let critic = critic.and_then(|id| source?.load(id));
     header.program == concat!("cpss ", env!("CARGO_PKG_VERSION"))
         && critic.is_ok_and(|critic| hash(&critic) == header.risk.sha256)
 }

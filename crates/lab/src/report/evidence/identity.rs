@@ -13,6 +13,7 @@ use crate::measure::unit::UnitRecord;
 use crate::play::arm::ShieldSettings;
 use crate::play::critic::{RiskSource, hash};
 use crate::play::policy::shipped;
+use crate::play::sensor::{PERFECT, SensorSpec};
 
 /// Hashes of everything that the records depend on.
 #[derive(Debug, Serialize)]
@@ -69,7 +70,8 @@ impl Identity {
 impl TaskIdentity {
     fn of(name: &str, records: &[UnitRecord]) -> Result<TaskIdentity> {
         let id: TaskId = name.parse()?;
-        let critic = RiskSource::default().load(id)?;
+        let eyes = records.first().map_or(PERFECT, |record| record.unit.sensor.as_str());
+        let critic = RiskSource::behind(&SensorSpec::load(eyes)?.sensor()).load(id)?;
         let card = critic.card();
         let shield = format!("{:?}", ShieldSettings::shipped(id)?);
         let mut policies = BTreeMap::new();

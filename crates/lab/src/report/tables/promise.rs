@@ -8,15 +8,18 @@ use super::{INTERVALS, names};
 use crate::measure::estimate::{Cell, Results, metric};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::RiskSource;
+use crate::play::sensor::SensorSpec;
 use crate::report::table::{Entry, Table};
 
 /// What was promised of a cell: what could not be avoided, what came into view, and the budget. `None` for an
 /// arm that promises nothing, and where the critic is not known to be conservative in such traffic.
 pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
-    let critic = RiskSource::default().load(cell.task.parse().ok()?).ok()?;
+    let eyes = results.sensor();
+    let sensor = SensorSpec::load(eyes).ok()?.sensor();
+    let critic = RiskSource::behind(&sensor).load(cell.task.parse().ok()?).ok()?;
     let regimes = cell.regime.map_or_else(|| results.regimes(), |regime| vec![regime]);
-    let is_known = |regime: &&str| critic.card().is_conservative_in(regime);
+    let is_known = |regime: &&str| critic.card().is_conservative_behind(regime, eyes);
     regimes.iter().all(is_known).then_some(())?;
     let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
     let budget = arm.given().or_else(usual)?;
