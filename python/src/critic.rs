@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
+use cpss::play::arm::ShieldSettings;
 use cpss::play::critic::RiskSource;
+use cpss::play::memory::MemoryFile;
+use cpss::record::memory::MemorySettings;
 use cpss_risk::{LearnedRisk, RiskModel};
 use cpss_shield::{RiskRules, RiskSpec};
 use pyo3::prelude::*;
@@ -90,6 +93,24 @@ impl Critic {
             }
         };
         Ok(RiskTerms { rules, is_conservative })
+    }
+
+    /// What was learned.
+    pub(crate) fn learned(&self) -> &Arc<LearnedRisk> {
+        &self.risk
+    }
+
+    /// A memory of it in which nothing is yet, as the task's shield has it.
+    ///
+    /// # Errors
+    ///
+    /// A card whose numbers make no sense.
+    pub(crate) fn memory(&self) -> PyResult<MemoryFile> {
+        let id: cpss_highway::TaskId = self.task.parse().map_err(value_error)?;
+        let shield = ShieldSettings::shipped(id).map_err(value_error)?;
+        let card = self.risk.card();
+        let settings = MemorySettings::of(card, shield.recalibration, shield.precaution);
+        MemoryFile::new(&self.risk, settings).map_err(value_error)
     }
 
     /// A model for a task.

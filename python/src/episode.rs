@@ -33,6 +33,8 @@ pub(crate) struct Terms {
 pub(crate) struct Episode {
     shield: Shield,
     risk: Option<Risk>,
+    /// The surprise that came to light with what was settled or closed last.
+    surprise: Option<f64>,
     past: Vec<Past>,
 }
 
@@ -75,7 +77,7 @@ impl Episode {
     /// Opens an episode.
     pub(crate) fn open(terms: Terms) -> Episode {
         let risk = terms.risk.map(Risk::open);
-        Episode { shield: Shield::under(terms.rules), risk, past: Vec::new() }
+        Episode { shield: Shield::under(terms.rules), risk, surprise: None, past: Vec::new() }
     }
 
     /// The episode in which this was settled.
@@ -191,11 +193,9 @@ impl Episode {
         let Judged { decision, allowed } = judged;
         let settled = self.shield.settle(decision, observed)?;
         let Foretold { unavoidable, risk } = foretold;
-        if let Some(Risk { account, memory, .. }) = &mut self.risk
-            && let Some(surprise) = account.enter(unavoidable, risk, settled.charge)
-        {
-            memory.learn(surprise);
-        }
+        let found = self.risk.as_mut().map(|own| &mut own.account);
+        let found = found.and_then(|account| account.enter(unavoidable, risk, settled.charge));
+        self.learn(found);
         let costs = [decision.density(), decision.cost_proposed(), allowed, observed];
         let [density, proposed, allowed, observed] = costs;
         self.past.push([density, proposed, allowed, observed, unavoidable, risk]);
@@ -204,10 +204,19 @@ impl Episode {
 
     /// The episode is over, with or without an incident: its account is closed.
     pub(crate) fn close(&mut self, incident: bool) {
-        if let Some(Risk { account, memory, .. }) = &mut self.risk
-            && let Some(surprise) = account.close(incident)
-        {
-            memory.learn(surprise);
+        let found = self.risk.as_mut().and_then(|own| own.account.close(incident));
+        self.learn(found);
+    }
+
+    /// The surprise that came to light with what was settled or closed last, if any did.
+    pub(crate) fn surprise(&self) -> Option<f64> {
+        self.surprise
+    }
+
+    fn learn(&mut self, surprise: Option<f64>) {
+        self.surprise = surprise;
+        if let (Some(risk), Some(surprise)) = (&mut self.risk, surprise) {
+            risk.memory.learn(surprise);
         }
     }
 
@@ -215,6 +224,7 @@ impl Episode {
     pub(crate) fn reset(&mut self) {
         self.shield.reset();
         self.risk = self.risk.map(|risk| Risk::open(risk.terms));
+        self.surprise = None;
         self.past.clear();
     }
 }

@@ -21,6 +21,7 @@ mod critic;
 mod driving;
 mod episode;
 mod learning;
+mod memory;
 mod picture;
 mod policy;
 mod risk;
@@ -47,6 +48,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learning::RiskLearner>()?;
     module.add_class::<risk::RiskModel>()?;
     module.add_class::<risk::RiskTerms>()?;
+    module.add_class::<memory::Memory>()?;
+    module.add_class::<memory::MemoryInUse>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<sweep::FolderLock>()?;
     module.add_function(wrap_pyfunction!(command::run_command, module)?)?;

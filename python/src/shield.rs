@@ -24,7 +24,7 @@ pub(crate) struct Shield {
 
 /// Whose risks are judged: a driving critic's, or those of a risk learned in any environment.
 #[derive(FromPyObject)]
-enum WhoKnows<'py> {
+pub(crate) enum WhoKnows<'py> {
     Driving(Bound<'py, Critic>),
     Learned(Bound<'py, RiskTerms>),
 }
@@ -148,6 +148,12 @@ impl Shield {
     #[getter]
     fn promised(&self) -> [f64; 6] {
         self.inner.promised()
+    }
+
+    /// The surprise that came to light with what was settled or closed last, if any did.
+    #[getter]
+    fn surprise(&self) -> Option<f64> {
+        self.inner.surprise()
     }
 
     /// Whether no more than the budget was spent.

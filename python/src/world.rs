@@ -190,6 +190,11 @@ impl World {
 }
 
 impl World {
+    /// The task.
+    pub(crate) fn task(&self) -> &cpss_highway::Task {
+        &self.task
+    }
+
     /// What an observer sees now, through eyes that need not be perfect.
     pub(crate) fn scene(&self) -> &Scene {
         self.course.as_ref().and_then(|course| course.scene()).unwrap_or(&self.scene)

@@ -25,6 +25,7 @@ from cpss.envs import DrivingEnv, make, policy_config, register_environments, sh
 from cpss.evaluating import evaluate
 from cpss.fitting import fit_risk
 from cpss.learning import learn_risk
+from cpss.memory import Memory
 from cpss.policy import Policy, load_policy
 from cpss.risk import Risk
 from cpss.shadow import shadow
@@ -38,6 +39,7 @@ from cpss.vector import DrivingVectorEnv, make_vec
 __all__ = [
     "DrivingEnv",
     "DrivingVectorEnv",
+    "Memory",
     "Policy",
     "Risk",
     "ShieldVectorWrapper",

@@ -65,6 +65,10 @@ class Driver:
         """Whether the ego has crashed or is off the road now, at an episode's end."""
         raise NotImplementedError
 
+    def world(self) -> _native.World | None:
+        """The world, if its cars can be told apart from one decision to the next."""
+        return None
+
 
 class Native(Driver):
     """Our own environments: a scene is what is seen of it, where a sensor is not perfect."""
@@ -90,6 +94,9 @@ class Native(Driver):
 
     def incident(self):
         return self._env._scene().incident()
+
+    def world(self):
+        return self._env._scene()
 
     def __getstate__(self) -> dict:
         return {"_env": self._env, "critic": self.critic}

@@ -37,13 +37,15 @@ class Learned:
         costs, unavoidable = self.terms.costs(risks)
         return costs, risks, unavoidable
 
-    def near(self, observation: Any, proposal: np.ndarray, threshold: float) -> np.ndarray:
+    def near(self, observation: Any, proposal: np.ndarray, threshold: float, shift: float = 0.0) -> np.ndarray:
         """Points to compare a proposal with, one per row, in the units of the action: the proposal, the least risky point,
-        and the nearest that the threshold admits."""
+        and the nearest that the threshold admits, however much a shift of the log-odds raises the risks."""
         actions = self.risk._actions
         assert isinstance(actions, ActionPoints)
         row = self.risk._observations.row(observation)
-        points, _ = self.risk.model.project(row, actions.read(proposal), effective(threshold, self.risk.card.resolution))
+        # Of a shift `b`, no difference of two risks grows by more than the factor `e^b`.
+        most = effective(threshold, self.risk.card.resolution) * np.exp(-shift)
+        points, _ = self.risk.model.project(row, actions.read(proposal), most)
         found = np.stack([actions.write(point).ravel() for point in points]).astype(np.float64)
         found[0] = proposal
         return found

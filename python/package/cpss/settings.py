@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import gymnasium as gym
 from gymnasium import spaces
 
 from cpss import _native
@@ -101,3 +102,23 @@ def batch_settings(
     if isinstance(actions, Box):
         settings.update(candidates=count, radius=actions.box[2].tolist(), resort=actions.last_resort.tolist())
     return settings
+
+
+def check_single(env: Any, shield: type) -> None:
+    """Whether this is one environment, and has no wrapper of the shield's kind yet.
+
+    Raises:
+        ValueError: if not; it says what to do instead.
+    """
+    if isinstance(env, gym.vector.VectorEnv) or (not isinstance(env, gym.Env) and hasattr(env, "num_envs")):
+        raise ValueError(
+            f"{type(env).__name__} is many environments, and a ShieldWrapper goes around one: driving tasks have their shields in "
+            "cpss.make_vec(id, num_envs, shield=True); of others, wrap each: SyncVectorEnv([lambda: cpss.ShieldWrapper(...)] * num_envs)"
+        )
+    if not isinstance(env, gym.Env):
+        raise ValueError(f"`env` is {env!r}, but has to be a Gymnasium environment: gym.make(...)")
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, shield):
+            # The outer one would report, and charge, an action that the inner one did not let run.
+            raise ValueError("there is a shield in this environment already: of two costs, give one shield the greater as its `cost`")
+        env = env.env

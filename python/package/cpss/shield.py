@@ -27,34 +27,18 @@ import numpy as np
 from cpss import _native
 from cpss.actions import CANDIDATES, Discrete, actions_of
 from cpss.learned import trust
+from cpss.memory import Memory, memory_of
 from cpss.notices import Notices
 from cpss.outcome import closeness, has_happened, has_run, incident_of, what_it_cost
 from cpss.risk import Risk
-from cpss.settings import Source, whole_settings
+from cpss.settings import Source, check_single, whole_settings
 from cpss.situation import Situation, apart, costs_of, in_words, is_usable, number_of, numbers_of, preferences_of, reasons
 
 #: The keys of ``info["shield"]``, on every step and on resets.
 KEYS = (
-    "proposed_action",
-    "executed_action",
-    "verdict",
-    "reason",
-    "cost_proposed",
-    "cost_executed",
-    "threshold",
-    "remaining",
-    "gain",
-    "envelope",
-    "risk",
-    "unavoidable",
-    "promise",
-    "start",
-    "chosen",
-    "surprise",
-    "arriving",
-    "evidence",
-    "budget_kept",
-)
+    "proposed_action", "executed_action", "verdict", "reason", "cost_proposed", "cost_executed", "threshold", "remaining", "gain", "envelope",
+    "risk", "unavoidable", "promise", "start", "chosen", "surprise", "arriving", "evidence", "budget_kept",
+)  # fmt: skip
 
 
 class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
@@ -99,6 +83,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             ways, ``"sensed"`` (the default behind a sensor), ``"stationary"``, learned in traffic that does not, or the path of a file of ``cpss risk learn``.
         incident: With a learned risk, what must not happen, if it was read from a file, which does not hold the function;
             without one, accounts are not closed.
+        memory: What surprises the critic in one episode raises the risks of the next ones: True, a :class:`cpss.Memory` to go on from,
+            or the path of a file that goes on from run to run. Only where costs are risks: for driving, and with a learned risk.
         uncalibrated: What to do with a learned risk that is not calibrated: ``"warn"``, once, or ``"raise"``.
         **settings: Any other of :func:`shield_settings`' names: ``tau_cap``, ``gain`` and so on.
 
@@ -117,6 +103,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     critic did not foresee) and ``arriving`` (what came into view where the critic's look-ahead is limited). Their sum is 1
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it
     grows by 1 a step without any, and without cause it passes ``A`` after ``A`` steps or more, on average.
+
+    With a ``memory``, ``evidence`` is that of all episodes, and there are two keys more: ``shift``, by which the log-odds of this
+    decision's risks were raised, and ``alarm``, why somebody has to look after the critic, or an empty text.
 
     Around a driving task, ``info["cost"]`` is how close the step came to anything, as :class:`cpss.DrivingEnv` says. It is
     reported and not charged: what is charged is ``cost_executed``.
@@ -170,14 +159,15 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         radius: Any = None,
         risk: Risk | str | os.PathLike | None = None,
         incident: Callable | None = None,
+        memory: bool | str | os.PathLike | Memory | None = None,
         uncalibrated: str = "warn",
         **settings: Any,
     ) -> None:
-        check_single(env)
+        check_single(env, ShieldWrapper)
         gym.utils.RecordConstructorArgs.__init__(
             self, budget=budget, horizon=horizon, cost=cost, context=context, fallback=fallback, mode=mode,
             pace=pace, price=price, charge=charge, preferences=preferences, observed=observed, last_resort=last_resort, candidates=candidates, radius=radius, risk=risk, incident=incident,
-            uncalibrated=uncalibrated, **settings,
+            memory=memory, uncalibrated=uncalibrated, **settings,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         source = Source.of(env, cost, risk, incident, budget, observed, preferences is not None)
@@ -203,6 +193,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._settings, self._mode = settings, settings["mode"]
         self._charges_prediction = settings.get("charge") == "predicted"
         self._shield = self._another_shield()
+        self._memory = memory_of(memory, source, self._charges_prediction)
         self._observation: Any = None
         self._needs_reset = True
         self._notices = Notices()
@@ -211,10 +202,13 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         """Starts an episode, and with it a fresh ledger."""
         self._needs_reset = True
         observation, info = self.env.reset(seed=seed, options=options)
+        if self._memory is not None:
+            self._memory.leave(self._shield)
         self._shield.reset()
         self._notices.begin()
         if self._driver is not None:
             self._driver.begin()
+        remembered = {} if self._memory is None else self._memory.begin()
         # A copy, here and after a step: what the caller does with the array must not blind the cost function.
         self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
@@ -224,7 +218,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         report = (
             nothing, nothing, "reset", "", none, none, none, shield.remaining, none, shield.envelope, none, none, *shield.promised, shield.budget_kept,
         )  # fmt: skip
-        info["shield"] = dict(zip(KEYS, report))
+        info["shield"] = {**dict(zip(KEYS, report)), **remembered}
         return observation, info
 
     def step(self, action):
@@ -262,16 +256,18 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 decided, risk = situation.unknown().judge(self._shield, proposal), np.nan
         finally:
             charge, remaining, envelope, _, _ = self._shield.settle(decided, observed, (situation.unavoidable, risk))
+            if self._memory is not None:
+                self._memory.learn(self._shield)
         # Whatever comes after the end belongs to another episode, and needs another ledger.
         self._observation, self._needs_reset = copy.deepcopy(observation), bool(terminated or truncated)
         if self._needs_reset and self._driver is not None:
-            self._shield.close(incident_of(self._driver))
+            self._close(incident_of(self._driver))
         elif self._learned is not None and self._learned.knows_incidents:
             happened, trouble = has_happened(self._learned, observation, reward, terminated, truncated, info)
             problem = {**problem, **trouble}
             # An incident closes the account, even where the environment goes on.
             if happened or self._needs_reset:
-                self._shield.close(happened)
+                self._close(happened)
         self._notices.troubles({**situation.problems, **problem})
         if self._driver is None and self._learned is None:
             self._notices.costs(situation.costs, self._needs_reset)
@@ -285,7 +281,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             *shown, decision.verdict, reason, cost_proposed, cost_executed, threshold, remaining, gain, envelope, risk, situation.unavoidable,
             *self._shield.promised, self._shield.budget_kept,
         )  # fmt: skip
-        info["shield"] = dict(zip(KEYS, report))
+        remembered = {} if self._memory is None else self._memory.follow(self._needs_reset)
+        info["shield"] = {**dict(zip(KEYS, report)), **remembered}
         return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
@@ -309,8 +306,25 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         """What can be said of this episode so far: budget, spent and whether the budget was kept, excess, envelope and
         whether that held at every step, and how often the shield did what. For driving also the ``account`` of risk with its
         four parts, the ``promise``, the ``evidence``, and, once it is over, whether there was an ``incident``; otherwise
-        these are None."""
-        return self._shield.certificate()
+        these are None. With a memory also the ``shift`` and the ``alarm``."""
+        return {**self._shield.certificate(), **({} if self._memory is None else self._memory.report())}
+
+    @property
+    def memory(self) -> Memory | None:
+        """What is remembered now, if there is a memory."""
+        return None if self._memory is None else self._memory.found()
+
+    def close(self) -> None:
+        """Closes the environment, and lets go of the memory's file."""
+        if self._memory is not None:
+            self._memory.release()
+        super().close()
+
+    def _close(self, incident: bool) -> None:
+        """The episode's account is closed."""
+        self._shield.close(incident)
+        if self._memory is not None:
+            self._memory.learn(self._shield)
 
     def __getstate__(self) -> dict:
         # What was settled so far, from which the same ledger is made again: the episode goes on where it was.
@@ -351,7 +365,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         problems: dict[str, str] = {}
         try:
             if self._learned is not None and candidates is not None:
-                near = self._learned.near(self._observation, proposal, self._shield.threshold(0.0))
+                shift = 0.0 if self._memory is None else self._memory.shift
+                near = self._learned.near(self._observation, proposal, self._shield.threshold(0.0), shift)
                 candidates = actions.beside(proposal, near)
             if self._learned is not None:
                 found, risks, unavoidable = self._learned.assess(self._observation, actions.points(candidates))
@@ -360,6 +375,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             else:
                 arguments = () if candidates is None else (actions.points(candidates),)
                 found = self._cost(self.env, apart(self._observation), *arguments)
+            if self._memory is not None and risks is not None:
+                found, risks, unavoidable = self._memory.raised(risks)
             costs, problems["cost"] = costs_of(found, count)
         except Exception as error:
             problems["cost"] = in_words(error)
@@ -378,23 +395,3 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
             # Without them the least costly action stands in, which is as safe.
             problems["preferences"] = f"unusable-preferences: {in_words(error)}"
         return Situation(self._actions, candidates, costs, density, liking, risks, unavoidable, problems)
-
-
-def check_single(env: Any) -> None:
-    """Whether this is one environment, and has no shield yet.
-
-    Raises:
-        ValueError: if not; it says what to do instead.
-    """
-    if isinstance(env, gym.vector.VectorEnv) or (not isinstance(env, gym.Env) and hasattr(env, "num_envs")):
-        raise ValueError(
-            f"{type(env).__name__} is many environments, and a ShieldWrapper goes around one: driving tasks have their shields in "
-            "cpss.make_vec(id, num_envs, shield=True); of others, wrap each: SyncVectorEnv([lambda: cpss.ShieldWrapper(...)] * num_envs)"
-        )
-    if not isinstance(env, gym.Env):
-        raise ValueError(f"`env` is {env!r}, but has to be a Gymnasium environment: gym.make(...)")
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, ShieldWrapper):
-            # The outer one would report, and charge, an action that the inner one did not let run.
-            raise ValueError("there is a shield in this environment already: of two costs, give one shield the greater as its `cost`")
-        env = env.env

@@ -23,8 +23,8 @@ from cpss.learned import trust
 from cpss.notices import Notices
 from cpss.outcome import has_happened
 from cpss.risk import Risk
-from cpss.settings import Source, whole_settings
-from cpss.shield import check_single
+from cpss.settings import Source, check_single, whole_settings
+from cpss.shield import ShieldWrapper
 from cpss.situation import number_of
 
 
@@ -83,7 +83,7 @@ class ShieldVectorWrapper(VectorWrapper):
         if cost is None and not isinstance(risk, Risk):
             raise ValueError(f"`risk` is {risk!r}, but has to be a cpss.Risk, from cpss.learn_risk or cpss.fit_risk; or give a `cost` of yours")
         for copy in getattr(env.unwrapped, "envs", ()):
-            check_single(copy)
+            check_single(copy, ShieldWrapper)
         super().__init__(env)
         single: Any = SingleSpaces(env.single_observation_space, env.single_action_space)
         source = Source.of(single, "driving" if cost is None else cost, risk, incident, budget, observed, False)

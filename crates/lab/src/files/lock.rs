@@ -1,7 +1,7 @@
 //! Who works in this folder, or on this file?
 //!
 //! A [`Lock`] keeps two commands from writing the same files at once: those of a folder ([`Lock::take`]), or one that
-//! takes long to make, with what stands beside it (`Lock::take_file`). The operating system holds it on the
+//! takes long to make, with what stands beside it ([`Lock::take_file`]). The operating system holds it on the
 //! file `.lock` and lets go of it when the process ends, however it ends: a killed one blocks nobody.
 //! Its holder's name stands in the file, for whoever comes second.
 //!
@@ -55,7 +55,11 @@ impl Lock {
     }
 
     /// Claims a file that is being made, alone: `mine.safetensors` by `mine.lock`. Its folder has to be there.
-    pub(crate) fn take_file(place: &Path, command: &str) -> Result<Lock> {
+    ///
+    /// # Errors
+    ///
+    /// A file that somebody else makes, with their name; or a folder that cannot be written.
+    pub fn take_file(place: &Path, command: &str) -> Result<Lock> {
         let what = place.display().to_string();
         Lock::hold(place.with_extension("lock"), &what, Claim::Alone, command)
     }

@@ -72,12 +72,21 @@ impl MemoryFile {
     ///
     /// Settings that make no sense.
     pub fn new(risk: &LearnedRisk, settings: MemorySettings) -> Result<MemoryFile> {
+        MemoryFile::about(risk.card().env.clone(), hash(risk), settings)
+    }
+
+    /// The same of any critic, by the name of its task and the hash of its file.
+    ///
+    /// # Errors
+    ///
+    /// Settings that make no sense.
+    pub fn about(task: String, critic: String, settings: MemorySettings) -> Result<MemoryFile> {
         let (_, memory) =
             settings.open(&RiskSpec::new()).map_err(|e| anyhow!("the memory: {e}"))?;
         Ok(MemoryFile {
             cpss_memory: VERSION,
-            task: risk.card().env.clone(),
-            critic: hash(risk),
+            task,
+            critic,
             settings,
             base: None,
             memory: MemoryLine::of(&memory),
@@ -207,7 +216,7 @@ impl MemoryFile {
     }
 
     /// In which way another memory is not about the same; `None` if it is.
-    fn differs_from(&self, other: &MemoryFile) -> Option<String> {
+    pub fn differs_from(&self, other: &MemoryFile) -> Option<String> {
         let short = |hash: &str| hash.chars().take(12).collect::<String>();
         if self.critic != other.critic {
             let [mine, theirs] =
@@ -242,8 +251,16 @@ impl Keeper {
     ///
     /// A file that is in use, was edited, is about another critic, or learns by other settings.
     pub fn open(place: &Path, risk: &LearnedRisk, settings: MemorySettings) -> Result<Keeper> {
-        let lock = Lock::take_file(place, "cpss evaluate --memory")?;
-        let new = MemoryFile::new(risk, settings)?;
+        Keeper::claim(place, MemoryFile::new(risk, settings)?, "cpss evaluate --memory")
+    }
+
+    /// The same for a command, which has this memory if the file is not there.
+    ///
+    /// # Errors
+    ///
+    /// A file that is in use, was edited, or does not belong with this memory.
+    pub fn claim(place: &Path, new: MemoryFile, command: &str) -> Result<Keeper> {
+        let lock = Lock::take_file(place, command)?;
         let file = match std::fs::metadata(place) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // Whether it can be written is found out before anything is played.
@@ -262,6 +279,11 @@ impl Keeper {
             }
         };
         Ok(Keeper { file, place: place.to_owned(), _lock: lock })
+    }
+
+    /// The file, as it was last kept.
+    pub fn file(&self) -> &MemoryFile {
+        &self.file
     }
 
     /// What was found before.

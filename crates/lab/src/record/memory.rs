@@ -62,7 +62,12 @@ impl MemorySettings {
             bounds: known.bounds,
             level: ALARM_EPISODES,
         });
-        MemorySettings { max_shift: MOST_SHIFT, precaution, novelty, ..MemorySettings::new(rate) }
+        MemorySettings { precaution, novelty, ..MemorySettings::unscored(rate) }
+    }
+
+    /// The memory of a critic of anything else: nobody knows what its world was like.
+    pub fn unscored(rate: f64) -> MemorySettings {
+        MemorySettings { max_shift: MOST_SHIFT, ..MemorySettings::new(rate) }
     }
 
     /// The rules of a critic with this memory, and the memory with nothing in it.

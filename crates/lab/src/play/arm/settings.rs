@@ -277,7 +277,7 @@ impl ShieldSettings {
 }
 
 /// The shift of a surprise of 1, unless a file says otherwise.
-pub(super) const DEFAULT_RECALIBRATION: f64 = 2.0;
+pub const DEFAULT_RECALIBRATION: f64 = 2.0;
 /// The shift that an alarm about traffic raises to, unless a file says otherwise.
 pub(super) const DEFAULT_PRECAUTION: f64 = 1.5;
 
