@@ -67,12 +67,15 @@ impl Foresight {
         };
         let mut expected: Vec<(u32, Body)> = std::mem::take(&mut self.before);
         let is_first = self.looks == 0.0;
-        let newest = scene.others.iter().filter_map(|car| car.id).max().unwrap_or(0);
         self.sums[12] += scene.others.len() as f64;
-        // How many have come since, whether or not they are all in sight.
-        self.sums[13] +=
-            f64::from(newest.saturating_sub(self.newest.max(if is_first { newest } else { 0 })));
-        self.newest = self.newest.max(newest);
+        let unseen = |car: &&Body| car.id.is_some_and(|id| id > self.newest);
+        let (count, newest) =
+            scene.others.iter().filter(unseen).fold((0.0, self.newest), |(n, most), car| {
+                (n + 1.0, car.id.unwrap_or(0).max(most))
+            });
+        // Of those that are seen, who came after everybody who was seen before.
+        self.sums[13] += if is_first { 0.0 } else { count };
+        self.newest = newest;
         for car in scene.others.iter().filter(|car| away(car) <= REACH) {
             let Some(id) = car.id else { continue };
             self.cars += 1.0;

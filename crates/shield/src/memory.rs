@@ -140,7 +140,7 @@ impl Memory {
     ///   the fork has kept both numbers. Joint evidence is compared with the alarm level where one fork ends
     ///   and the next begins; an alarm that a fork raised by itself stays one.
     /// - What surprises have added to the shift is summed over the forks, and kept within its limits after each.
-    ///   After an alarm of the novelty it is at least the precaution.
+    ///   At the fork with the first alarm of the novelty it is raised to the precaution.
     /// - Counts are added, and the result is in force at once.
     ///
     /// ```

@@ -155,10 +155,10 @@ class Remembering:
         return {**self.report(), "shift": shift}
 
     def leave(self, shield: _native.Shield) -> None:
-        """Another episode is about to begin. One that goes on ends here, without an incident."""
+        """Another episode is about to begin. One that goes on ends here, and its last decision teaches nothing."""
         if self._goes_on:
+            # What was risked last and not seen to its end is neither an incident nor none.
             shield.close(False)
-            self.learn(shield)
             self._end(is_whole=False)
 
     def report(self) -> dict[str, Any]:

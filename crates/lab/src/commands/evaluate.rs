@@ -156,7 +156,10 @@ pub(super) fn run(options: &Options) -> Result<()> {
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
-    summary.promise = (arm.promises()
+    // Critics are calibrated with everybody behind the sensor.
+    let as_calibrated = sensor.sensor().is_perfect() || options.behind == Behind::Both;
+    summary.promise = (as_calibrated
+        && arm.promises()
         && contest.risk.card().is_conservative_behind(&options.regime, &options.sensor))
     .then(|| {
         let budget = arm.given().unwrap_or(settings.spec.budget);

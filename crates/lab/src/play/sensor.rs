@@ -185,13 +185,15 @@ pub struct Sight {
     eyes: Option<Eyes>,
     sensed: Scene,
     tracker: Tracker,
+    /// How late the last reading was \[s\].
+    late: f64,
 }
 
 impl Sight {
     /// Sight through a sensor; `None` if that is perfect, and there is nothing to look through.
     pub fn through(gaze: Gaze) -> Option<Sight> {
         let tracker = Tracker::new(gaze.taken_for);
-        let sight = Sight { gaze, eyes: None, sensed: Scene::default(), tracker };
+        let sight = Sight { gaze, eyes: None, sensed: Scene::default(), tracker, late: 0.0 };
         (!gaze.sensor.is_perfect()).then_some(sight)
     }
 
@@ -206,6 +208,7 @@ impl Sight {
             None => self.eyes = Some(Eyes::open(self.gaze.sensor, world, seed)?),
         }
         self.tracker.begin();
+        self.late = 0.0;
         self.look(0.0);
         Ok(())
     }
@@ -234,12 +237,13 @@ impl Sight {
     fn look(&mut self, elapsed: f64) {
         let Some(eyes) = &self.eyes else { return };
         self.sensed.observe(eyes.world());
-        let network = &eyes.world().task().network;
-        let late = match self.gaze.taken_for.delay {
-            0 => 0.0,
-            _ => eyes.lateness(),
-        };
-        self.tracker.look(network, &self.sensed, elapsed, late);
+        let task = eyes.world().task();
+        // No later than the tracker takes the sensor for.
+        let late = eyes.lateness().min(self.gaze.taken_for.delay as f64 * task.frame_time);
+        // At the start of an episode readings become late: there is less time between them than between decisions.
+        let between = elapsed - (late - self.late);
+        self.late = late;
+        self.tracker.look(&task.network, &self.sensed, between, late);
     }
 
     /// Shows the policy what the sensor shows, if it looks through it.

@@ -217,7 +217,8 @@ pub(crate) fn certify(
     };
     let raw = with(&risk, |_, card| card.resolution = resolution)?;
     // If no shift makes it conservative, nothing is promised, and it is raised by what comes closest.
-    risk = stage.shifted(&raw, known.shift, seeds, &mut tell)?;
+    let (shifted, is_found) = stage.shifted(&raw, known.shift, seeds, &mut tell)?;
+    risk = shifted;
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
     let Accounts { all: account, by_regime, by_sensor } = accounts;
@@ -234,7 +235,8 @@ pub(crate) fn certify(
             sensors: sensors.to_vec(),
             episodes: account.episodes,
             first_seed: fresh.start,
-            budgets: BUDGETS.to_vec(),
+            // Where no shift was enough, the card names no budget, and so none promises anything.
+            budgets: if is_found { BUDGETS.to_vec() } else { Vec::new() },
             // As it was chosen, not as a single precision number writes it out.
             shift: rounded(critic.shift().into()),
             incidents: account.incidents,
@@ -264,14 +266,14 @@ fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Resu
 
 impl Stage<'_> {
     /// The critic with the smallest shift, from some shift on, that makes it conservative; if none does, with the one under
-    /// which it is surprised least.
+    /// which it is surprised least. And whether one does.
     fn shifted(
         &self,
         raw: &LearnedRisk,
         first: f32,
         seeds: Range<u64>,
         tell: &mut impl FnMut(&str),
-    ) -> Result<LearnedRisk> {
+    ) -> Result<(LearnedRisk, bool)> {
         let mut least: Option<(f64, LearnedRisk)> = None;
         let mut conservative = |shift: f32| -> Result<Option<LearnedRisk>> {
             // What is noise before the shift is as much noise after it.
@@ -298,18 +300,18 @@ impl Stage<'_> {
                 continue;
             };
             let Some(mut between) = too_small.map(|small: f32| small + FINE_STEP) else {
-                return Ok(found);
+                return Ok((found, true));
             };
             while between < shift - FINE_STEP / 2.0 {
                 // In tenths, whatever a sum of singles is.
                 if let Some(finer) = conservative((between * 10.0).round() / 10.0)? {
-                    return Ok(finer);
+                    return Ok((finer, true));
                 }
                 between += FINE_STEP;
             }
-            return Ok(found);
+            return Ok((found, true));
         }
-        Ok(least.map_or_else(|| raw.clone(), |(_, closest)| closest))
+        Ok((least.map_or_else(|| raw.clone(), |(_, closest)| closest), false))
     }
 
     /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
