@@ -8,6 +8,7 @@
 //! | `train.toml` | how its policies are trained: `TrainSpec` |
 //! | `0.safetensors` to `4.safetensors` | the shipped policies, by training seed |
 //! | `risk.safetensors`, `risk-stationary.safetensors` | the shipped critics |
+//! | `risk-sensed.safetensors` | the one behind sensors, if there is one |
 //! | `parity.json` | how the task is compared with highway-env; only `crates/highway/scripts/parity.py` reads it |
 //!
 //! Start at [`of`]. The build script lists the files, so that a file put there is shipped by the next build.

@@ -116,7 +116,7 @@ fn regression_what_is_no_trace_is_called_that_and_a_version_is_not_called_forged
 fn regression_a_misspelt_critic_is_told_what_there_is_and_a_damaged_one_once_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let said = refusal(folder.path(), "evaluate --env merge-v0 --risk Drift");
-    assert!(said.contains("give drift, stationary, or a file"), "{said}");
+    assert!(said.contains("give drift, sensed, stationary, or a file"), "{said}");
     fs::write(folder.path().join("empty.safetensors"), "").unwrap();
     let said = refusal(folder.path(), "evaluate --env merge-v0 --risk empty.safetensors");
     assert_eq!(said.matches("not whole").count(), 1, "{said}");
