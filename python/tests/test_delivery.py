@@ -117,9 +117,11 @@ def schema_of(kind):
 def shipped_files():
     for file in sorted((TOP / "experiments").glob("*.toml")):
         if file.name != "shield.toml":
-            yield "plan", file
+            yield "deploy" if "[[changes]]" in file.read_text() else "plan", file
     for file in sorted((TOP / "experiments" / "regimes").glob("*.toml")):
         yield "regime", file
+    for file in sorted((TOP / "experiments" / "sensors").glob("*.toml")):
+        yield "sensor", file
     for file in sorted((TOP / "tasks").glob("*/t*.toml")):
         yield file.stem, file
 
