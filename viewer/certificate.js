@@ -66,7 +66,7 @@ export function memoryWords(episode) {
   said.push(`evidence of incidents ${number(evidence)}, alarm at ${settings.alarm}`);
   const seen = (end ?? found).novelty;
   if (settings.novelty && seen) {
-    const score = record?.score === undefined ? "" : `, this episode's score ${record.score}`;
+    const score = record?.score === undefined ? "" : `, this episode's score ${number(Number(record.score))}`;
     said.push(`evidence of novelty ${number(average(seen.sums))}, alarm at ${settings.novelty.level}${score}`);
   }
   return `${said.join("; ")}.`;

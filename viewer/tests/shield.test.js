@@ -49,7 +49,7 @@ test("a memory is the trace's, risks are as it raised them, and the page says so
         assert.ok(Math.abs(episode.risks[place][action] - risk) < 1e-9, `${episode.file} ${place}`);
       }
     }
-    assert.match(memoryWords(episode), /^Memory of \d+ episodes: log-odds of all risks raised by .* alarm at 10000\.$/);
+    assert.match(memoryWords(episode), /^Memory of \d+ episodes: log-odds of all risks raised by .* alarm at 10000; evidence of novelty .*, alarm at 1000, this episode's score [\d.e+]+\.$/);
   }
   assert.ok(row.some((episode) => (episode.memory?.found.recalibration.shift ?? 0) > 0.1), "none was raised");
 });
