@@ -80,6 +80,7 @@ impl<E: Env> Learner<E> {
             updates: self.updates,
             adam_steps: adam.steps(),
             episodes: self.recent.episodes,
+            incidents: self.recent.incidents,
             exploration: self.exploration.state(),
             sampling: self.sampling.state(),
             episode_generator: self.worlds.generator().state(),
@@ -143,7 +144,12 @@ impl<E: Env> Learner<E> {
             replay: read_replay(&reader, spec.buffer_size, &worlds, &counters)?,
             exploration: Generator::from_state(counters.exploration),
             sampling: Generator::from_state(counters.sampling),
-            recent: Recent { running, finished: finished.into(), episodes: counters.episodes },
+            recent: Recent {
+                running,
+                finished: finished.into(),
+                episodes: counters.episodes,
+                incidents: counters.incidents,
+            },
             steps: counters.steps,
             updates: counters.updates,
             loss: reader.f32s("loss", &[1])?[0],
@@ -163,6 +169,7 @@ struct Counters {
     updates: u64,
     adam_steps: u64,
     episodes: u64,
+    incidents: u64,
     exploration: u64,
     sampling: u64,
     episode_generator: u64,
@@ -267,8 +274,8 @@ fn write_episodes<'a>(
 ) {
     let flat: Vec<f64> = episodes
         .flat_map(|episode| {
-            let crashed = f64::from(u8::from(episode.crashed));
-            [episode.total_reward, episode.steps as f64, crashed]
+            let incident = f64::from(u8::from(episode.incident));
+            [episode.total_reward, episode.steps as f64, incident]
         })
         .collect();
     writer.f64s(name, &flat);
@@ -280,10 +287,10 @@ fn read_episodes(reader: &Reader<'_>, name: &str) -> Result<Vec<Finished>, Resum
     if !rest.is_empty() {
         return Err(ResumeError::Inconsistent("recent"));
     }
-    let episode = |&[total_reward, steps, crashed]: &[f64; 3]| Finished {
+    let episode = |&[total_reward, steps, incident]: &[f64; 3]| Finished {
         total_reward,
         steps: steps as u64,
-        crashed: crashed != 0.0,
+        incident: incident != 0.0,
     };
     Ok(episodes.iter().map(episode).collect())
 }

@@ -20,7 +20,10 @@ impl<W: Write> CsvLog<W> {
     ///
     /// Whatever `out` reports.
     pub fn new(mut out: W) -> io::Result<CsvLog<W>> {
-        writeln!(out, "steps,updates,episodes,return_mean,length_mean,crash_rate,epsilon,loss")?;
+        writeln!(
+            out,
+            "steps,updates,episodes,incidents,return_mean,length_mean,incident_rate,epsilon,loss,multiplier"
+        )?;
         Ok(CsvLog { out })
     }
 
@@ -35,16 +38,17 @@ impl<W: Write> CsvLog<W> {
     ///
     /// Whatever the stream reports.
     pub fn progress(&mut self, progress: &Progress) -> io::Result<()> {
-        let Progress { steps, updates, episodes, .. } = progress;
+        let Progress { steps, updates, episodes, incidents, .. } = progress;
         let cells = [
             progress.return_mean,
             progress.length_mean,
-            progress.crash_rate,
-            progress.epsilon,
+            progress.incident_rate,
+            progress.epsilon.unwrap_or(f64::NAN),
             f64::from(progress.loss),
+            progress.multiplier.unwrap_or(f64::NAN),
         ]
         .map(|value| if value.is_nan() { String::new() } else { value.to_string() });
-        writeln!(self.out, "{steps},{updates},{episodes},{}", cells.join(","))
+        writeln!(self.out, "{steps},{updates},{episodes},{incidents},{}", cells.join(","))
     }
 
     /// Hands the stream back.
@@ -65,17 +69,19 @@ mod tests {
             total_steps: 100,
             updates: 2,
             episodes: 0,
+            incidents: 0,
             return_mean: f64::NAN,
             length_mean: f64::NAN,
-            crash_rate: f64::NAN,
-            epsilon: 0.5,
+            incident_rate: f64::NAN,
+            epsilon: Some(0.5),
             loss: 0.25,
+            multiplier: None,
         })
         .unwrap();
         assert_eq!(
             String::from_utf8(log.into_inner()).unwrap(),
-            "steps,updates,episodes,return_mean,length_mean,crash_rate,epsilon,loss\n\
-             8,2,0,,,,0.5,0.25\n"
+            "steps,updates,episodes,incidents,return_mean,length_mean,incident_rate,epsilon,loss,multiplier\n\
+             8,2,0,0,,,,0.5,0.25,\n"
         );
     }
 }

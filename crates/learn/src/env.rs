@@ -32,8 +32,11 @@ pub struct Outcome {
     pub reward: f32,
     /// Whether, and how, the episode ended.
     pub end: End,
-    /// Whether the ego has crashed (or left the road, where that counts): for the log only.
-    pub crashed: bool,
+    /// Whether what must not happen has happened in this step: it costs 1, at most once in an episode. Constrained
+    /// learners are held to its probability; the others only log it.
+    pub incident: bool,
+    /// The action that ran: the one asked for, or what a shield inside the world ran in its place.
+    pub ran: usize,
 }
 
 /// How an episode stands after a step.

@@ -70,13 +70,15 @@ impl<W: Write> EventWriter<W> {
     ///
     /// Whatever the stream reports.
     pub fn progress(&mut self, wall_time: f64, progress: &Progress) -> io::Result<()> {
-        let scalars = [
+        let mut scalars = vec![
             ("rollout/ep_rew_mean", progress.return_mean as f32),
             ("rollout/ep_len_mean", progress.length_mean as f32),
-            ("rollout/crash_rate", progress.crash_rate as f32),
-            ("rollout/exploration_rate", progress.epsilon as f32),
+            ("rollout/incident_rate", progress.incident_rate as f32),
             ("train/loss", progress.loss),
         ];
+        let epsilon = progress.epsilon.map(|epsilon| ("rollout/exploration_rate", epsilon as f32));
+        let price = progress.multiplier.map(|price| ("train/multiplier", price as f32));
+        scalars.extend(epsilon.into_iter().chain(price));
         self.scalars(wall_time, progress.steps, &scalars)
     }
 

@@ -12,7 +12,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::env::{End, Env};
+use crate::env::Env;
 use crate::generator::{Generator, Purpose};
 use crate::network::{Network, greedy};
 use crate::pass::Pass;
@@ -148,11 +148,13 @@ impl<E: Env> Learner<E> {
             total_steps: self.settings.spec().total_steps,
             updates: self.updates,
             episodes: self.recent.episodes,
+            incidents: self.recent.incidents,
             return_mean: self.recent.mean(|episode| episode.total_reward),
             length_mean: self.recent.mean(|episode| episode.steps as f64),
-            crash_rate: self.recent.mean(|episode| f64::from(u8::from(episode.crashed))),
-            epsilon: self.epsilon(),
+            incident_rate: self.recent.mean(|episode| f64::from(u8::from(episode.incident))),
+            epsilon: Some(self.epsilon()),
             loss: self.loss,
+            multiplier: None,
         }
     }
 
@@ -182,8 +184,7 @@ impl<E: Env> Learner<E> {
             let action = self.room.actions[world];
             let successor = self.worlds.successor(world);
             self.replay.push(observation, action, outcome.reward, successor, outcome.end);
-            let ended = outcome.end != End::Running;
-            self.recent.record(world, outcome.reward, outcome.crashed, ended);
+            self.recent.record(world, &outcome);
         }
         let before = self.steps;
         self.steps += self.worlds.len() as u64;

@@ -16,7 +16,7 @@
 //!     }
 //!     fn step(&mut self, action: usize, _observation: &mut [f32]) -> Outcome {
 //!         let reward = if action == self.0 { 1.0 } else { 0.0 };
-//!         Outcome { reward, end: End::Terminated, crashed: false }
+//!         Outcome { reward, end: End::Terminated, incident: false, ran: action }
 //!     }
 //! }
 //!
@@ -72,6 +72,7 @@ mod kernel;
 pub mod learner;
 pub mod loss;
 mod measure;
+pub mod multiplier;
 pub mod network;
 pub mod onnx;
 pub mod pass;
@@ -90,6 +91,7 @@ pub use checkpoint::ResumeError;
 pub use env::{End, Env, Outcome};
 pub use learner::{Diverged, Learner, StartError};
 pub use measure::{UpdateTime, measure_critic_update, measure_update, reference_update};
+pub use multiplier::{Multiplier, MultiplierSpec, Pid};
 pub use network::Network;
 pub use onnx::{OnnxError, policy_from_onnx};
 pub use policy::{LoadError, Policy};

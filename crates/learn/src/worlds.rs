@@ -227,7 +227,7 @@ impl<E: Env> Worlds<E> {
         if seeds.is_empty() {
             return Err(BadWorlds::NoSeeds { start: seeds.start, end: seeds.end });
         }
-        let idle = Outcome { reward: 0.0, end: End::Running, crashed: false };
+        let idle = Outcome { reward: 0.0, end: End::Running, incident: false, ran: 0 };
         Ok(Worlds {
             episodes: vec![Episode::default(); envs.len()],
             observations: vec![0.0; envs.len() * observation_len],

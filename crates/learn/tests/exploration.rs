@@ -29,7 +29,7 @@ impl Env for Diary {
         self.0.borrow_mut().push(action);
         observation[0] = 1.0;
         // Action 1 is better from the first update on, and the reward keeps it so.
-        Outcome { reward: action as f32, end: End::Terminated, crashed: false }
+        Outcome { reward: action as f32, end: End::Terminated, incident: false, ran: action }
     }
 }
 

@@ -25,9 +25,9 @@ impl Env for Pay {
         observation[0] = 1.0;
     }
 
-    fn step(&mut self, _action: usize, observation: &mut [f32]) -> Outcome {
+    fn step(&mut self, action: usize, observation: &mut [f32]) -> Outcome {
         observation[0] = 1.0;
-        Outcome { reward: 1.0, end: self.0, crashed: false }
+        Outcome { reward: 1.0, end: self.0, incident: false, ran: action }
     }
 }
 
@@ -82,10 +82,10 @@ impl Env for Cells {
         observation.copy_from_slice(if self.right { &[0.0, 1.0] } else { &[1.0, 0.0] });
     }
 
-    fn step(&mut self, _action: usize, observation: &mut [f32]) -> Outcome {
+    fn step(&mut self, action: usize, observation: &mut [f32]) -> Outcome {
         observation.copy_from_slice(&[0.0, 1.0]);
         let (reward, end) = if self.right { (1.0, End::Terminated) } else { (0.0, End::Truncated) };
-        Outcome { reward, end, crashed: false }
+        Outcome { reward, end, incident: false, ran: action }
     }
 }
 

@@ -39,7 +39,7 @@ impl Env for Corridor {
             _ if self.steps == 20 => (0.0, End::Truncated),
             _ => (0.0, End::Running),
         };
-        Outcome { reward, end, crashed: end == End::Truncated }
+        Outcome { reward, end, incident: end == End::Truncated, ran: action }
     }
 }
 

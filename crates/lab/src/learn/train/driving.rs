@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cpss_highway::{Action, Step, Task, World};
 use cpss_learn::{End, Env, Outcome};
 
-use crate::play::ending::has_failed;
+use crate::play::ending::is_incident;
 
 /// One world to learn in.
 #[derive(Clone, Debug)]
@@ -47,7 +47,8 @@ impl Env for Driving {
         Outcome {
             reward: step.reward.total as f32,
             end: end_of(&step),
-            crashed: has_failed(&self.world),
+            incident: is_incident(&self.world, step.terminated),
+            ran: action,
         }
     }
 }
@@ -87,11 +88,11 @@ mod tests {
     fn a_crash_terminates_and_the_clock_truncates() {
         const SLOWER: usize = 0;
         let (steps, outcome) = play(TaskId::IntersectionV0, 1, SLOWER);
-        assert_eq!((steps, outcome.end, outcome.crashed), (13, End::Truncated, false));
+        assert_eq!((steps, outcome.end, outcome.incident), (13, End::Truncated, false));
 
         const FASTER: usize = 3;
         let (_, outcome) = play(TaskId::HighwayV0, 0, FASTER);
-        assert_eq!((outcome.end, outcome.crashed), (End::Terminated, true));
+        assert_eq!((outcome.end, outcome.incident), (End::Terminated, true));
     }
 
     #[test]
@@ -99,7 +100,7 @@ mod tests {
         const HARD_LEFT: usize = 0;
         let (steps, outcome) = play(TaskId::RacetrackV0, 0, HARD_LEFT);
         assert!(steps < 10);
-        assert_eq!((outcome.end, outcome.crashed), (End::Terminated, true));
+        assert_eq!((outcome.end, outcome.incident), (End::Terminated, true));
     }
 
     #[test]

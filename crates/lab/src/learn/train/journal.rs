@@ -56,9 +56,9 @@ impl Journal {
         }
         self.next = (progress.steps / self.interval + 1) * self.interval;
         self.meter.tell(format!(
-            "return {:.2}, crashed {:.0} %",
+            "return {:.2}, incidents {:.0} %",
             progress.return_mean,
-            100.0 * progress.crash_rate
+            100.0 * progress.incident_rate
         ));
         self.csv.progress(progress)?;
         self.events.progress(unix_time(), progress)
