@@ -49,7 +49,7 @@ fn random_at_first_and_greedy_at_last() {
     let mut learner = Learner::new(envs, Dqn::new(spec).unwrap(), 0, 0..1).unwrap();
     let mut epsilons = Vec::new();
     let mut watch = |progress: &cpss_learn::Progress| {
-        epsilons.push(progress.epsilon);
+        epsilons.push(progress.epsilon.unwrap());
         ControlFlow::Continue(())
     };
     learner.run(u64::MAX, &mut watch).unwrap();
