@@ -15,18 +15,18 @@ use serde::{Deserialize, Serialize};
 use crate::adam::Adam;
 use crate::env::{End, Env};
 use crate::generator::Generator;
-use crate::learner::{Learner, Room, StartError};
+use crate::learner::{Learner, Room, StartError, topology_of};
+use crate::multiplier::{Multiplier, MultiplierSpec};
 use crate::network::Network;
 use crate::progress::{Finished, Recent, WINDOW};
 use crate::replay::Replay;
 use crate::settings::{BadSetting, Dqn};
 use crate::tensors::{Reader, TensorError, Writer};
-use crate::topology::Topology;
 use crate::update::Updater;
 use crate::worlds::{BadWorlds, Episode, Worlds};
 
 /// The format's name and version, in the metadata.
-const FORMAT: &str = "cpss-learn checkpoint 1";
+const FORMAT: &str = "cpss-learn checkpoint 2";
 
 /// A checkpoint from which a run cannot go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -74,6 +74,9 @@ impl<E: Env> Learner<E> {
         writer.f32s("target", &parameters, self.updater.target().parameters());
         writer.f32s("adam.moments", &[2 * parameters[0]], &adam.moments());
         writer.f32s("loss", &[1], &[self.loss]);
+        if let Some(multiplier) = &self.multiplier {
+            writer.f64s("multiplier", &multiplier.state());
+        }
         let counters = Counters {
             seed: self.seed,
             steps: self.steps,
@@ -112,14 +115,7 @@ impl<E: Env> Learner<E> {
         let spec = settings.spec();
         let counters: Counters = parse(&reader, "counters")?;
         let worlds = read_worlds(&reader, envs, &counters)?;
-        let topology = Topology::mlp(
-            worlds.observation_len(),
-            &spec.hidden,
-            worlds.actions(),
-            spec.activation,
-            spec.dueling,
-        )
-        .map_err(StartError::from)?;
+        let topology = topology_of(&worlds, spec).map_err(StartError::from)?;
         let parameters = [topology.len()];
         let network = |name| -> Result<Network, ResumeError> {
             // Read first: settings alone, which a few bytes can make huge, are given no room.
@@ -138,7 +134,9 @@ impl<E: Env> Learner<E> {
         if running.len() != worlds.len() || finished.len() > WINDOW {
             return Err(ResumeError::Inconsistent("recent"));
         }
+        let multiplier = spec.multiplier.map(|spec| read_multiplier(&reader, spec)).transpose()?;
         Ok(Learner {
+            multiplier,
             seed: counters.seed,
             updater: Updater::from_parts(network("online")?, network("target")?, adam, spec),
             replay: read_replay(&reader, spec.buffer_size, &worlds, &counters)?,
@@ -198,6 +196,8 @@ fn write_replay(writer: &mut Writer, replay: &Replay, width: usize) {
     writer.f32s("replay.rewards", &[len], &replay.rewards[..len]);
     writer.u64s("replay.actions", &actions);
     writer.u64s("replay.ends", &ends);
+    let incidents: Vec<u64> = replay.incidents[..len].iter().map(|&is| u64::from(is)).collect();
+    writer.u64s("replay.incidents", &incidents);
 }
 
 fn read_replay<E: Env>(
@@ -216,7 +216,8 @@ fn read_replay<E: Env>(
     replay.successors[..len * width].copy_from_slice(&successors);
     replay.rewards[..len].copy_from_slice(&reader.f32s("replay.rewards", &[len])?);
     let (actions, ends) = (reader.u64s("replay.actions")?, reader.u64s("replay.ends")?);
-    if actions.len() != len || ends.len() != len {
+    let incidents = reader.u64s("replay.incidents")?;
+    if actions.len() != len || ends.len() != len || incidents.len() != len {
         return Err(ResumeError::Inconsistent("replay"));
     }
     for (slot, (action, end)) in actions.into_iter().zip(ends).enumerate() {
@@ -226,7 +227,16 @@ fn read_replay<E: Env>(
         replay.actions[slot] = action as u32;
         replay.ends[slot] = end_of_code(end).ok_or(ResumeError::Inconsistent("replay.ends"))?;
     }
+    let incidents = incidents.into_iter().map(|is| is != 0);
+    replay.incidents.iter_mut().zip(incidents).for_each(|(kept, is)| *kept = is);
     Ok(replay)
+}
+
+fn read_multiplier(reader: &Reader<'_>, spec: MultiplierSpec) -> Result<Multiplier, ResumeError> {
+    let state = reader.f64s("multiplier")?;
+    let state = <[f64; 3]>::try_from(state.as_slice()).ok();
+    let read = state.and_then(|state| Multiplier::new(spec).with_state(state));
+    read.ok_or(ResumeError::Inconsistent("multiplier"))
 }
 
 fn write_worlds<E: Env>(writer: &mut Writer, worlds: &Worlds<E>) {

@@ -14,12 +14,14 @@ use std::ops::{ControlFlow, Range};
 
 use crate::env::Env;
 use crate::generator::{Generator, Purpose};
+use crate::multiplier::Multiplier;
 use crate::network::{Network, greedy};
 use crate::pass::Pass;
 use crate::progress::{Progress, Recent};
+use crate::quantile::Quantiles;
 use crate::replay::{Batch, Replay};
 use crate::schedule::Linear;
-use crate::settings::Dqn;
+use crate::settings::{Dqn, DqnSpec, Remember};
 use crate::topology::{BadTopology, Topology};
 use crate::update::{NotFinite, Updater};
 use crate::worlds::{BadWorlds, Worlds};
@@ -35,6 +37,8 @@ pub struct Learner<E> {
     pub(crate) exploration: Generator,
     pub(crate) sampling: Generator,
     pub(crate) recent: Recent,
+    /// The price of an incident, if one is learned.
+    pub(crate) multiplier: Option<Multiplier>,
     pub(crate) steps: u64,
     pub(crate) updates: u64,
     pub(crate) loss: f32,
@@ -48,6 +52,7 @@ pub(crate) struct Room {
     pass: Pass,
     batch: Batch,
     actions: Vec<usize>,
+    outputs: Vec<f32>,
     q_values: Vec<f32>,
     before: Vec<f32>,
 }
@@ -88,13 +93,7 @@ impl<E: Env> Learner<E> {
     ) -> Result<Learner<E>, StartError> {
         let worlds = Worlds::new(envs, episode_seeds, seed)?;
         let spec = settings.spec();
-        let topology = Topology::mlp(
-            worlds.observation_len(),
-            &spec.hidden,
-            worlds.actions(),
-            spec.activation,
-            spec.dueling,
-        )?;
+        let topology = topology_of(&worlds, spec)?;
         let network = Network::new(topology.clone(), &mut Generator::new(seed, Purpose::Weights));
         Ok(Learner {
             updater: Updater::new(network, spec),
@@ -102,6 +101,7 @@ impl<E: Env> Learner<E> {
             exploration: Generator::new(seed, Purpose::Exploration),
             sampling: Generator::new(seed, Purpose::Sampling),
             recent: Recent::new(worlds.len()),
+            multiplier: spec.multiplier.map(Multiplier::new),
             steps: 0,
             updates: 0,
             loss: f32::NAN,
@@ -154,13 +154,21 @@ impl<E: Env> Learner<E> {
             incident_rate: self.recent.mean(|episode| f64::from(u8::from(episode.incident))),
             epsilon: Some(self.epsilon()),
             loss: self.loss,
-            multiplier: None,
+            multiplier: self.multiplier.map(|multiplier| multiplier.price()),
         }
     }
 
     /// The network as it is now.
     pub fn network(&self) -> &Network {
         self.updater.online()
+    }
+
+    /// The network of a policy: it says what each action is worth, whatever was learned of the returns.
+    pub fn policy_network(&self) -> Network {
+        match quantiles_of(&self.worlds, self.settings.spec()) {
+            Some(quantiles) => quantiles.fold(self.network()),
+            None => self.network().clone(),
+        }
     }
 
     /// The settings of the run.
@@ -181,10 +189,15 @@ impl<E: Env> Learner<E> {
         let width = self.worlds.observation_len();
         for (world, observation) in self.room.before.chunks_exact(width).enumerate() {
             let outcome = self.worlds.outcomes()[world];
-            let action = self.room.actions[world];
-            let successor = self.worlds.successor(world);
-            self.replay.push(observation, action, outcome.reward, successor, outcome.end);
-            self.recent.record(world, &outcome);
+            let action = match self.settings.spec().remember {
+                Remember::Executed => outcome.ran,
+                Remember::Proposed => self.room.actions[world],
+            };
+            self.replay.push(observation, action, &outcome, self.worlds.successor(world));
+            let finished = self.recent.record(world, &outcome);
+            if let (Some(episode), Some(multiplier)) = (finished, &mut self.multiplier) {
+                multiplier.observe(episode.incident);
+            }
         }
         let before = self.steps;
         self.steps += self.worlds.len() as u64;
@@ -208,6 +221,7 @@ impl<E: Env> Learner<E> {
             steps: spec.total_steps,
         };
         self.updater.set_learning_rate(learning_rate.at(self.steps));
+        self.updater.set_price(self.multiplier.map_or(0.0, |multiplier| multiplier.price()));
         for _ in 0..rounds * spec.gradient_steps {
             self.replay.sample(&mut self.sampling, &mut self.room.batch);
             self.loss = self.updater.update(&self.room.batch)?;
@@ -220,7 +234,8 @@ impl<E: Env> Learner<E> {
     fn choose_actions(&mut self) -> Result<(), NotFinite> {
         let warming_up = self.steps < self.settings.spec().learning_starts;
         let epsilon = if warming_up { 1.0 } else { self.epsilon() };
-        let Room { pass, actions, q_values, .. } = &mut self.room;
+        let quantiles = quantiles_of(&self.worlds, self.settings.spec());
+        let Room { pass, actions, outputs, q_values, .. } = &mut self.room;
         if epsilon < 1.0 {
             pass.forward(self.updater.online(), self.worlds.observations());
         }
@@ -228,7 +243,13 @@ impl<E: Env> Learner<E> {
             *action = if self.exploration.unit() < epsilon {
                 self.exploration.below(self.worlds.actions() as u64) as usize
             } else {
-                pass.q_values(world, q_values);
+                match &quantiles {
+                    None => pass.q_values(world, q_values),
+                    Some(quantiles) => {
+                        pass.q_values(world, outputs);
+                        quantiles.values(outputs, q_values);
+                    }
+                }
                 greedy(q_values).ok_or(NotFinite)?
             };
         }
@@ -246,12 +267,28 @@ impl<E: Env> Learner<E> {
     }
 }
 
+/// How the outputs of a run's network are read, if they are not Q-values.
+fn quantiles_of<E: Env>(worlds: &Worlds<E>, spec: &DqnSpec) -> Option<Quantiles> {
+    spec.quantiles.map(|quantiles| Quantiles::new(quantiles, worlds.actions()))
+}
+
+/// The network that a run needs.
+pub(crate) fn topology_of<E: Env>(
+    worlds: &Worlds<E>,
+    spec: &DqnSpec,
+) -> Result<Topology, BadTopology> {
+    let outputs = quantiles_of(worlds, spec).map_or(worlds.actions(), |each| each.outputs());
+    let (inputs, activation) = (worlds.observation_len(), spec.activation);
+    Topology::mlp(inputs, &spec.hidden, outputs, activation, spec.dueling)
+}
+
 impl Room {
     pub(crate) fn new<E: Env>(worlds: &Worlds<E>, topology: &Topology, batch_size: usize) -> Room {
         Room {
             pass: Pass::new(topology, worlds.len()),
             batch: Batch::new(batch_size, worlds.observation_len()),
             actions: vec![0; worlds.len()],
+            outputs: vec![0.0; topology.actions()],
             q_values: vec![0.0; worlds.actions()],
             before: vec![0.0; worlds.len() * worlds.observation_len()],
         }

@@ -126,13 +126,35 @@ impl Pass {
     ) {
         assert_eq!(actions.len(), self.batch, "number of actions");
         assert_eq!(by_chosen_q.len(), self.batch, "number of gradients by Q-value");
-        assert_eq!(gradients.topology(), network.topology(), "topology of the gradients");
-        let gradients = gradients.parameters_mut();
         let lanes = self.lanes;
         self.q_delta.fill(0.0);
         for (sample, (&action, &gradient)) in actions.iter().zip(by_chosen_q).enumerate() {
             self.q_delta[action * lanes + sample] = gradient;
         }
+        self.propagate(network, gradients);
+    }
+
+    /// The same from the gradient by every Q-value, given sample by sample.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pass::backward`].
+    pub fn backward_outputs(&mut self, network: &Network, by_q: &[f32], gradients: &mut Network) {
+        let outputs = network.topology().actions();
+        assert_eq!(by_q.len(), self.batch * outputs, "number of gradients by Q-value");
+        self.q_delta.fill(0.0);
+        for (sample, by_q) in by_q.chunks_exact(outputs).enumerate() {
+            let column = self.q_delta.iter_mut().skip(sample).step_by(self.lanes);
+            column.zip(by_q).for_each(|(delta, by)| *delta = *by);
+        }
+        self.propagate(network, gradients);
+    }
+
+    /// Takes `q_delta` back through the network.
+    fn propagate(&mut self, network: &Network, gradients: &mut Network) {
+        assert_eq!(gradients.topology(), network.topology(), "topology of the gradients");
+        let gradients = gradients.parameters_mut();
+        let lanes = self.lanes;
         if network.topology().dueling() {
             self.split_streams();
         } else {

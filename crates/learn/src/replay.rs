@@ -9,7 +9,7 @@
 //! **Absent on purpose:** priorities. Stable-Baselines3's DQN, against which this one is measured, has
 //! none either.
 
-use crate::env::End;
+use crate::env::{End, Outcome};
 use crate::generator::Generator;
 
 /// The latest transitions, up to a capacity.
@@ -25,6 +25,7 @@ pub struct Replay {
     pub(crate) actions: Vec<u32>,
     pub(crate) rewards: Vec<f32>,
     pub(crate) ends: Vec<End>,
+    pub(crate) incidents: Vec<bool>,
 }
 
 impl Replay {
@@ -40,6 +41,7 @@ impl Replay {
             actions: vec![0; capacity],
             rewards: vec![0.0; capacity],
             ends: vec![End::Running; capacity],
+            incidents: vec![false; capacity],
         }
     }
 
@@ -74,16 +76,16 @@ impl Replay {
         &mut self,
         observation: &[f32],
         action: usize,
-        reward: f32,
+        outcome: &Outcome,
         successor: &[f32],
-        end: End,
     ) {
         let row = self.next * self.observation_len..(self.next + 1) * self.observation_len;
         self.observations[row.clone()].copy_from_slice(observation);
         self.successors[row].copy_from_slice(successor);
         self.actions[self.next] = action as u32;
-        self.rewards[self.next] = reward;
-        self.ends[self.next] = end;
+        self.rewards[self.next] = outcome.reward;
+        self.ends[self.next] = outcome.end;
+        self.incidents[self.next] = outcome.incident;
         self.next = (self.next + 1) % self.capacity;
         self.len = (self.len + 1).min(self.capacity);
     }
@@ -103,6 +105,7 @@ impl Replay {
             batch.actions[slot] = self.actions[from] as usize;
             batch.rewards[slot] = self.rewards[from];
             batch.ends[slot] = self.ends[from];
+            batch.incidents[slot] = self.incidents[from];
         }
     }
 }
@@ -120,6 +123,8 @@ pub struct Batch {
     pub successors: Vec<f32>,
     /// How the episode stood then.
     pub ends: Vec<End>,
+    /// Whether it was an incident.
+    pub incidents: Vec<bool>,
 }
 
 impl Batch {
@@ -131,6 +136,7 @@ impl Batch {
             rewards: vec![0.0; len],
             successors: vec![0.0; len * observation_len],
             ends: vec![End::Running; len],
+            incidents: vec![false; len],
         }
     }
 }
@@ -145,7 +151,9 @@ mod tests {
         let mut replay = Replay::new(3, 1);
         for i in 0..5_u8 {
             let value = f32::from(i);
-            replay.push(&[value], usize::from(i), value, &[value + 1.0], End::Truncated);
+            let end = End::Truncated;
+            let outcome = Outcome { reward: value, end, incident: i == 3, ran: 0 };
+            replay.push(&[value], usize::from(i), &outcome, &[value + 1.0]);
         }
         assert_eq!(replay.len(), 3);
         let mut batch = Batch::new(200, 1);
@@ -158,6 +166,7 @@ mod tests {
             assert_eq!(batch.observations[slot], batch.actions[slot] as f32);
             assert_eq!(batch.successors[slot], batch.rewards[slot] + 1.0);
             assert_eq!(batch.ends[slot], End::Truncated);
+            assert_eq!(batch.incidents[slot], batch.actions[slot] == 3);
         }
     }
 

@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::multiplier::MultiplierSpec;
+use crate::quantile::QuantileSpec;
 use crate::topology::{Activation, MAX_UNITS};
 
 /// A training run's settings as a person writes them; not yet checked.
@@ -54,6 +56,31 @@ pub struct DqnSpec {
     pub double: bool,
     /// Whether the network's head has a value and advantages (Wang et al., 2016).
     pub dueling: bool,
+    /// Quantiles of the return in place of its mean (Dabney et al., 2018); not with `dueling`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantiles: Option<QuantileSpec>,
+    /// A price on incidents that is learned against a budget (Tessler et al., 2019).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiplier: Option<MultiplierSpec>,
+    /// Which action a transition is remembered with, where a shield inside the world may run another one.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub remember: Remember,
+}
+
+/// Which action a transition is remembered with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Remember {
+    /// The one that ran: what came of it is what it leads to.
+    #[default]
+    Executed,
+    /// The one that was proposed: the shield is part of the world.
+    Proposed,
+}
+
+fn is_usual(remember: &Remember) -> bool {
+    *remember == Remember::default()
 }
 
 impl Default for DqnSpec {
@@ -77,6 +104,9 @@ impl Default for DqnSpec {
             max_grad_norm: 10.0,
             double: false,
             dueling: false,
+            quantiles: None,
+            multiplier: None,
+            remember: Remember::Executed,
         }
     }
 }
@@ -117,6 +147,13 @@ impl Dqn {
         check("exploration_initial_eps", spec.exploration_initial_eps, 0.0..=1.0)?;
         check("exploration_final_eps", spec.exploration_final_eps, 0.0..=1.0)?;
         check("max_grad_norm", spec.max_grad_norm, f64::MIN_POSITIVE..=1e9)?;
+        if let Some(quantiles) = spec.quantiles {
+            check("count", quantiles.count as f64, 1.0..=1e3)?;
+            check("level", quantiles.level, f64::MIN_POSITIVE..=1.0)?;
+            // A head of a value and advantages has one number for each action.
+            check("dueling", f64::from(u8::from(spec.dueling)), 0.0..=0.0)?;
+        }
+        spec.multiplier.map_or(Ok(()), |multiplier| multiplier.check())?;
         Ok(Dqn(spec))
     }
 
@@ -145,6 +182,8 @@ mod tests {
     #[test]
     fn unusable_settings_are_refused_by_name() {
         let spec = DqnSpec::default;
+        let quantiles = |count, level| Some(QuantileSpec { count, level });
+        let free = MultiplierSpec { budget: 1.0, ..MultiplierSpec::default() };
         for (spec, field) in [
             (DqnSpec { total_steps: 0, ..spec() }, "total_steps"),
             (DqnSpec { hidden: vec![64, 0], ..spec() }, "hidden"),
@@ -160,6 +199,10 @@ mod tests {
             (DqnSpec { exploration_fraction: -0.1, ..spec() }, "exploration_fraction"),
             (DqnSpec { exploration_final_eps: 2.0, ..spec() }, "exploration_final_eps"),
             (DqnSpec { max_grad_norm: 0.0, ..spec() }, "max_grad_norm"),
+            (DqnSpec { quantiles: quantiles(0, 1.0), ..spec() }, "count"),
+            (DqnSpec { quantiles: quantiles(8, 0.0), ..spec() }, "level"),
+            (DqnSpec { quantiles: quantiles(8, 0.5), dueling: true, ..spec() }, "dueling"),
+            (DqnSpec { multiplier: Some(free), ..spec() }, "budget"),
         ] {
             assert_eq!(Dqn::new(spec).unwrap_err().field, field);
         }

@@ -11,29 +11,36 @@ use crate::adam::{Adam, clip_scale};
 use crate::loss::{huber, td_target};
 use crate::network::{Network, greedy};
 use crate::pass::Pass;
+use crate::quantile::Quantiles;
 use crate::replay::Batch;
 use crate::settings::DqnSpec;
 
 /// Both networks, the optimiser and the room that an update needs.
 #[derive(Clone, Debug)]
 pub struct Updater {
-    online: Network,
-    target: Network,
+    pub(crate) online: Network,
+    pub(crate) target: Network,
     adam: Adam,
-    gamma: f32,
+    pub(crate) gamma: f32,
     max_norm: f32,
-    double: bool,
-    pass: Pass,
-    target_pass: Pass,
+    pub(crate) double: bool,
+    /// How outputs are read, if they are not Q-values.
+    quantiles: Option<Quantiles>,
+    /// What an incident costs.
+    price: f32,
+    pub(crate) pass: Pass,
+    pub(crate) target_pass: Pass,
     /// A gradient in place of each parameter.
-    gradients: Network,
-    /// What each chosen Q-value should have been.
-    targets: Vec<f32>,
+    pub(crate) gradients: Network,
+    /// What each chosen Q-value, or each of its quantiles, should have been.
+    pub(crate) targets: Vec<f32>,
     /// The loss's gradient by each chosen Q-value.
     by_chosen_q: Vec<f32>,
     /// For double DQN, the online network's choice at each successor.
     choices: Vec<usize>,
-    q_values: Vec<f32>,
+    pub(crate) q_values: Vec<f32>,
+    /// The loss's gradient by every output, sample by sample; for quantiles only.
+    pub(crate) by_output: Vec<f32>,
 }
 
 impl Updater {
@@ -52,14 +59,20 @@ impl Updater {
         spec: &DqnSpec,
     ) -> Updater {
         let batch = spec.batch_size;
+        let outputs = online.topology().actions();
+        let quantiles = spec.quantiles.map(|q| Quantiles::new(q, outputs / q.count.max(1)));
+        let each = spec.quantiles.map_or(1, |quantiles| quantiles.count);
         Updater {
             pass: Pass::new(online.topology(), batch),
             target_pass: Pass::new(online.topology(), batch),
             gradients: Network::zeros(online.topology().clone()),
-            targets: vec![0.0; batch],
+            targets: vec![0.0; batch * each],
             by_chosen_q: vec![0.0; batch],
             choices: vec![0; batch],
-            q_values: vec![0.0; online.topology().actions()],
+            q_values: vec![0.0; outputs],
+            by_output: vec![0.0; if quantiles.is_some() { batch * outputs } else { 0 }],
+            quantiles,
+            price: 0.0,
             online,
             target,
             adam,
@@ -110,12 +123,28 @@ impl Updater {
         self.adam.set_learning_rate(learning_rate);
     }
 
+    /// Changes what an incident costs from the next update on.
+    pub fn set_price(&mut self, price: f64) {
+        self.price = price as f32;
+    }
+
+    /// What a step of the batch was worth: its reward, less the price of an incident. Divided so that however high the
+    /// price, a step is worth about as much as before: the Huber loss takes an error beyond 1 for an outlier, and would
+    /// learn the median of returns, in which a rare incident does not show.
+    pub(crate) fn reward(&self, batch: &Batch, sample: usize) -> f32 {
+        let price = if batch.incidents[sample] { self.price } else { 0.0 };
+        (batch.rewards[sample] - price) / (1.0 + self.price)
+    }
+
     pub(crate) fn adam(&self) -> &Adam {
         &self.adam
     }
 
     /// Writes the gradient of the batch's mean loss to `self.gradients`, and returns the loss.
     fn gradient(&mut self, batch: &Batch) -> Result<f32, NotFinite> {
+        if let Some(quantiles) = self.quantiles {
+            return self.quantile_gradient(batch, &quantiles);
+        }
         self.value_successors(batch)?;
         self.pass.forward(&self.online, &batch.observations);
         let share = 1.0 / batch.actions.len() as f32;
@@ -142,12 +171,13 @@ impl Updater {
             }
         }
         self.target_pass.forward(&self.target, &batch.successors);
-        for (sample, target) in self.targets.iter_mut().enumerate() {
+        for sample in 0..self.targets.len() {
             self.target_pass.q_values(sample, &mut self.q_values);
             let best = greedy(&self.q_values).ok_or(NotFinite)?;
             let choice = if self.double { self.choices[sample] } else { best };
             let next_q = self.q_values[choice];
-            *target = td_target(batch.rewards[sample], self.gamma, next_q, batch.ends[sample]);
+            let reward = self.reward(batch, sample);
+            self.targets[sample] = td_target(reward, self.gamma, next_q, batch.ends[sample]);
         }
         Ok(())
     }

@@ -163,6 +163,7 @@ fn a_whole_update_agrees_with_pytorch() {
         rewards: fixture.rewards.clone(),
         successors: fixture.successors.clone(),
         ends: fixture.ends(),
+        incidents: vec![false; fixture.actions.len()],
     });
     assert!((loss.unwrap() - fixture.loss).abs() < 1e-6);
     // Adam's first step is the learning rate, 5e-4, in nearly every parameter: a thousandth of that.
