@@ -68,6 +68,7 @@ pub mod csv;
 pub mod env;
 pub mod events;
 pub mod generator;
+mod half;
 mod kernel;
 pub mod learner;
 pub mod loss;

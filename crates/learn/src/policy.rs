@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::half::{from_half, to_half};
 use crate::network::{Network, Scratch};
 use crate::q_function::{ActError, QFunction, check_finite, check_length};
 use crate::tensors::{Reader, TensorError, Writer};
@@ -19,6 +20,8 @@ use crate::topology::{Activation, BadTopology, Topology};
 pub struct Policy {
     network: Network,
     card: BTreeMap<String, String>,
+    /// Whether its weights are kept in half precision.
+    is_half: bool,
     scratch: Scratch,
     q_values: Vec<f32>,
 }
@@ -37,6 +40,14 @@ pub mod card {
     pub const SCORE: &str = "score";
     /// The config of the task that it was trained in, as JSON: what it sees.
     pub const CONFIG: &str = "config";
+    /// The algorithm that trained it; a DQN where it is not said.
+    pub const ALGORITHM: &str = "algorithm";
+    /// What it sees beside the observation: `budget` for the share of the budget that is left, as one number more.
+    pub const SEES: &str = "sees";
+    /// Episodes of training.
+    pub const EPISODES: &str = "training_episodes";
+    /// Those of them with an incident.
+    pub const INCIDENTS: &str = "training_incidents";
 }
 
 /// Keys that the file format itself uses.
@@ -77,12 +88,20 @@ impl Policy {
     pub fn new(network: Network, card: BTreeMap<String, String>) -> Policy {
         let scratch = network.scratch();
         let q_values = vec![0.0; network.topology().actions()];
-        Policy { network, card, scratch, q_values }
+        Policy { network, card, is_half: false, scratch, q_values }
     }
 
     /// The network.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The same policy in half the room: every weight is rounded to half precision.
+    #[must_use]
+    pub fn halved(mut self) -> Policy {
+        let round = |weight: &mut f32| *weight = from_half(to_half(*weight));
+        self.network.parameters_mut().iter_mut().for_each(round);
+        Policy { is_half: true, ..self }
     }
 
     /// What is known about the policy; [`card`] has the usual keys.
@@ -103,8 +122,9 @@ impl Policy {
         writer.metadata(DUELING, topology.dueling().to_string());
         for (index, layer) in topology.layers().iter().enumerate() {
             let (weights, bias) = self.network.layer(index);
-            writer.f32s(&weight_name(index), &[layer.outputs, layer.inputs], &weights);
-            writer.f32s(&bias_name(index), &[layer.outputs], &bias);
+            let write = if self.is_half { Writer::f16s } else { Writer::f32s };
+            write(&mut writer, &weight_name(index), &[layer.outputs, layer.inputs], &weights);
+            write(&mut writer, &bias_name(index), &[layer.outputs], &bias);
         }
         writer.finish()
     }
@@ -148,7 +168,8 @@ impl Policy {
         }
         let mut card = reader.all_metadata().clone();
         card.retain(|key, _| ![FORMAT, ACTIVATIONS, DUELING].contains(&key.as_str()));
-        Ok(Policy::new(network, card))
+        let is_half = reader.is_half(&weight_name(0));
+        Ok(Policy { is_half, ..Policy::new(network, card) })
     }
 }
 

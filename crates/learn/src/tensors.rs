@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 
 use safetensors::{Dtype, SafeTensors};
 
+use crate::half::{from_half, to_half};
+
 /// Collects arrays and metadata, and lays them out.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
@@ -27,6 +29,12 @@ impl Writer {
     pub(crate) fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.tensors.insert(name.to_owned(), (Dtype::F32, shape.to_vec(), bytes));
+    }
+
+    /// The same in half precision.
+    pub(crate) fn f16s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+        let bytes = values.iter().flat_map(|value| to_half(*value).to_le_bytes()).collect();
+        self.tensors.insert(name.to_owned(), (Dtype::F16, shape.to_vec(), bytes));
     }
 
     pub(crate) fn f64s(&mut self, name: &str, values: &[f64]) {
@@ -163,8 +171,18 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// Reads an array of this shape.
+    /// Whether an array is there in half precision.
+    pub(crate) fn is_half(&self, name: &str) -> bool {
+        self.tensors.tensor(name).is_ok_and(|tensor| tensor.dtype() == Dtype::F16)
+    }
+
+    /// Reads an array of this shape, in single or in half precision.
     pub(crate) fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, TensorError> {
+        if self.is_half(name) {
+            let bytes = self.bytes(name, Dtype::F16, Some(shape))?;
+            let halves = bytes.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));
+            return Ok(halves.map(from_half).collect());
+        }
         let bytes = self.bytes(name, Dtype::F32, Some(shape))?;
         Ok(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }

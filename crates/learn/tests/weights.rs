@@ -49,6 +49,24 @@ fn what_is_saved_loads_to_the_same_bits() {
 }
 
 #[test]
+fn half_the_room_holds_nearly_the_same_policy_and_loads_to_its_bits() {
+    let (whole, mut halved) = (policy(), policy().halved());
+    let bytes = halved.to_bytes();
+    let loaded = Policy::from_bytes(&bytes).unwrap();
+    assert_eq!(loaded.network(), halved.network());
+    assert_eq!(loaded.to_bytes(), bytes);
+    let of_weights = |bytes: &[u8]| {
+        bytes.len() - 8 - u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize
+    };
+    assert_eq!(2 * of_weights(&bytes), of_weights(&whole.to_bytes()));
+    let seen = [0.3, -0.1, 0.7, 0.2, -0.9, 0.5];
+    let (mut whole, halved) = (whole, halved.q_values(0, &seen).unwrap().to_vec());
+    for (whole, halved) in whole.q_values(0, &seen).unwrap().iter().zip(halved) {
+        assert!((whole - halved).abs() < 1e-3, "{whole} is not {halved}");
+    }
+}
+
+#[test]
 fn a_well_formed_file_written_elsewhere_loads() {
     let bytes = one_layer("[2,3]", "[2]", &[1.0, 2.0, 3.0, 0.0, 0.0, 1.0, 0.5, 0.0]);
     let mut policy = Policy::from_bytes(&bytes).unwrap();

@@ -14,6 +14,7 @@ use cpss_highway::action::Controls;
 use cpss_highway::{Task, TaskId};
 use serde::Serialize;
 
+use crate::learn::train::driving::{Driving, Inside};
 use crate::learn::train::score::{Driver, SCORE_SEED, Score, score};
 use crate::play::policy::shipped;
 use crate::report::document::{POLICIES, made_by};
@@ -83,8 +84,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
 
 fn score_task(id: TaskId, episodes: u64) -> Result<TaskScores> {
     let task = policy_task(id);
+    let world = Driving::with(id, Inside::Nothing)?;
     let scored = |driver: String, who: &Driver| -> Result<Row> {
-        Ok(Row { driver, score: score(&task, who, SCORE_SEED, episodes)? })
+        Ok(Row { driver, score: score(&world, who, SCORE_SEED, episodes)? })
     };
     let mut drivers = Vec::new();
     for seed in 0..SHIPPED_SEEDS {

@@ -4,35 +4,34 @@
 //! writes one file that says of itself how it was made. Start at [`run`].
 //!
 //! **Invariants:** the same task, seed and settings give the same file, byte for byte, on the same
-//! machine, whether the run was stopped or killed and resumed or not; episodes come from [`TRAINING_SEEDS`]
+//! machine, whether the run was stopped or killed and resumed or not; episodes come from the training seeds
 //! alone, so no seed of tuning or reporting is ever learned from.
 
-use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use cpss_highway::{Task, TaskId};
-use cpss_learn::policy::card;
-use cpss_learn::{Learner, Policy};
+use cpss_highway::TaskId;
 use serde::Serialize;
 
 use crate::files::atomic::write_atomically;
 use crate::learn::files::RunFiles;
-use crate::learn::train::driving::Driving;
+use crate::learn::train::algorithm::Algorithm;
+use crate::learn::train::graduate::graduate;
 use crate::learn::train::journal::Journal;
-use crate::learn::train::score::{Driver, SCORE_SEED, Score, score};
+use crate::learn::train::learning::{Learning, Lesson};
+use crate::learn::train::score::Score;
 use crate::learn::train::settings::{TrainSettings, read_settings, shipped_settings};
 use crate::play::seed;
-use crate::tasks::{policy_config, policy_task};
 use crate::terminal::say;
 
-/// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
-pub(super) const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
+mod baselines;
+
+use baselines::Request;
 
 /// Options of `cpss train`.
 #[derive(Debug, Args)]
@@ -46,6 +45,7 @@ Examples:
   cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000
   cpss train --env highway-v0 --seed 7 --out quick.safetensors --steps 20000 --resume   (after Ctrl-C)
   cpss train --env racetrack-v0 --seed 1 --out mine.safetensors --settings mine.toml
+  cpss train --env merge-v0 --algorithm lagrangian         a price on incidents, learned against the budget
 
 A settings file lists what differs from highway-env's own DQN script (see tasks/*/train.toml):
   worlds = 8
@@ -55,8 +55,16 @@ A settings file lists what differs from highway-env's own DQN script (see tasks/
   double = true")]
 pub(super) struct Options {
     /// Task to learn, by highway-env's id, such as merge-v0
+    #[arg(long, required_unless_present = "baselines")]
+    env: Option<TaskId>,
+    /// How [default: dqn]: lagrangian, cvar, saute, static-shield, shielded-dqn, shielded-dqn-proposed, ppo, ppo-lagrangian or cpo;
+    /// docs/baselines.md says what each is
     #[arg(long)]
-    env: TaskId,
+    algorithm: Option<Algorithm>,
+    /// Train every learner of the comparison in every task with five seeds, where DIR does not have it yet; with --env or
+    /// --algorithm only those [DIR: baselines]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "baselines", conflicts_with_all = ["seed", "out", "settings", "resume", "pause_at", "half", "json"])]
+    baselines: Option<PathBuf>,
     /// Training seed: weights, exploration and episodes all follow from it
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = seed::parse)]
     seed: u64,
@@ -81,6 +89,9 @@ pub(super) struct Options {
     /// Episodes to score the finished policy on
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=500_000))]
     score_episodes: u64,
+    /// Keep the policy in half precision: half the room, and nearly the same numbers
+    #[arg(long)]
+    half: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -88,8 +99,13 @@ pub(super) struct Options {
 
 impl Options {
     /// Where the policy goes.
-    fn out(&self) -> PathBuf {
-        let named = || format!("{}-{}.safetensors", self.env.name(), self.seed).into();
+    fn out(&self, lesson: &Lesson) -> PathBuf {
+        let algorithm = match lesson.algorithm {
+            Algorithm::Dqn => String::new(),
+            other => format!("-{}", other.name()),
+        };
+        let named =
+            || format!("{}{algorithm}-{}.safetensors", lesson.task.name(), self.seed).into();
         self.out.clone().unwrap_or_else(named)
     }
 }
@@ -105,21 +121,27 @@ struct Report<'a> {
     seconds: f64,
     /// Environment steps in that time.
     steps_per_second: f64,
+    /// Episodes that were learned from, and those of them with an incident.
+    training_episodes: u64,
+    training_incidents: u64,
     score: Score,
 }
 
 /// Runs `cpss train`.
 pub(super) fn run(options: &Options) -> Result<()> {
-    let settings = settings_of(options)?;
-    let files = RunFiles::beside(&options.out(), "policy")?;
+    if let Some(dir) = &options.baselines {
+        let Options { env, algorithm, steps, score_episodes, .. } = *options;
+        return baselines::run(&Request { dir, task: env, algorithm, steps, score_episodes });
+    }
+    let lesson = lesson(options)?;
+    let files = RunFiles::beside(&options.out(&lesson), "policy")?;
     ensure!(
         !options.resume || files.checkpoint.exists(),
         "there is no run to go on with: {} is not there; leave --resume out to begin one",
         files.checkpoint.display()
     );
     let _lock = files.claim("cpss train")?;
-    let task = policy_task(options.env);
-    let mut learner = learner(options, &files, &settings, &task)?;
+    let mut learner = learning(options, &files, &lesson)?;
     let mut journal = Journal::open(&files, &learner.progress())?;
     let interrupted = interruption()?;
 
@@ -158,87 +180,58 @@ pub(super) fn run(options: &Options) -> Result<()> {
         );
     }
     let report = Report {
-        env: options.env.name(),
+        env: lesson.task.name(),
         seed: options.seed,
         out: &files.result,
         steps: progress.steps,
         seconds,
         steps_per_second: (progress.steps - first) as f64 / seconds,
-        score: finish(options, &files, &settings, &task, &learner)?,
+        training_episodes: progress.episodes,
+        training_incidents: progress.incidents,
+        score: finish(options, &files, &lesson, &learner)?,
     };
     report.print(options.json)
 }
 
-/// The settings that the options ask for, checked.
-fn settings_of(options: &Options) -> Result<TrainSettings> {
+/// What the options ask for, checked.
+fn lesson(options: &Options) -> Result<Lesson> {
+    let task = options.env.context("give --env a task")?;
+    let algorithm = options.algorithm.unwrap_or(Algorithm::Dqn);
     let mut spec = match &options.settings {
         Some(path) => read_settings(path)?,
-        None => shipped_settings(options.env),
+        None => shipped_settings(task),
     };
     if let Some(steps) = options.steps {
-        spec.dqn.total_steps = steps;
+        spec.set_steps(steps);
     }
-    TrainSettings::new(spec).context("the settings are unusable")
+    let settings = TrainSettings::new(spec, algorithm).context("the settings are unusable")?;
+    Ok(Lesson { task, algorithm, seed: options.seed, settings })
 }
 
 /// A learner at the start of its run, or where the checkpoint has left it.
-fn learner(
-    options: &Options,
-    files: &RunFiles,
-    settings: &TrainSettings,
-    task: &Arc<Task>,
-) -> Result<Learner<Driving>> {
-    let world = Driving::new(task).context("a DQN needs a task with a list of actions")?;
-    let worlds = vec![world; settings.worlds];
+fn learning(options: &Options, files: &RunFiles, lesson: &Lesson) -> Result<Learning> {
     let path = files.checkpoint.display();
     if !options.resume {
         ensure!(
             !files.checkpoint.exists(),
             "{path} holds a run that was stopped: go on with --resume, or delete it to start again"
         );
-        return Ok(Learner::new(worlds, settings.dqn.clone(), options.seed, TRAINING_SEEDS)?);
+        return lesson.begin();
     }
     let bytes = std::fs::read(&files.checkpoint)
         .with_context(|| format!("cannot read the checkpoint {path}"))?;
-    // Its words say the cause already, which a chain of errors would say again.
-    let learner = Learner::resume(worlds, &bytes).map_err(|error| {
-        let env = options.env.name();
-        anyhow!("cannot go on from {path} in {env}: {error}; delete it to start again")
-    })?;
-    ensure!(
-        learner.seed() == options.seed,
-        "{path} is a run of seed {}, but --seed is {}",
-        learner.seed(),
-        options.seed
-    );
-    ensure!(
-        learner.settings() == &settings.dqn,
-        "{path} was begun with other settings: give the --steps and --settings it was begun with"
-    );
-    Ok(learner)
+    lesson.resume(&bytes, &path.to_string())
 }
 
 /// Scores the learned policy, writes it with its card, and clears the checkpoint away.
 fn finish(
     options: &Options,
     files: &RunFiles,
-    settings: &TrainSettings,
-    task: &Arc<Task>,
-    learner: &Learner<Driving>,
+    lesson: &Lesson,
+    learning: &Learning,
 ) -> Result<Score> {
-    let plain = Policy::new(learner.network().clone(), BTreeMap::new());
-    let score = score(task, &Driver::Greedy(plain), SCORE_SEED, options.score_episodes)?;
-    let entries = [
-        (card::ENV, options.env.name().to_owned()),
-        (card::SEED, options.seed.to_string()),
-        (card::STEPS, learner.progress().steps.to_string()),
-        (card::SETTINGS, serde_json::to_string(settings.dqn.spec())?),
-        (card::SCORE, serde_json::to_string(&score)?),
-        ("worlds", settings.worlds.to_string()),
-        (card::CONFIG, policy_config(options.env).to_string()),
-    ];
-    let card = entries.map(|(key, value)| (key.to_owned(), value)).into();
-    write_atomically(&files.result, &Policy::new(learner.network().clone(), card).to_bytes())?;
+    let (policy, score) = graduate(lesson, learning, options.score_episodes, options.half)?;
+    write_atomically(&files.result, &policy.to_bytes())?;
     if files.checkpoint.exists() {
         std::fs::remove_file(&files.checkpoint)
             .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
@@ -301,8 +294,10 @@ impl Report<'_> {
         if json {
             return say!("{}", serde_json::to_string_pretty(self)?);
         }
-        let Report { env, seed, out, steps, seconds, steps_per_second, score } = self;
+        let Report { env, seed, out, steps, seconds, steps_per_second, score, .. } = self;
         say!("{env}, seed {seed}: {steps} steps, {seconds:.1} s, {steps_per_second:.0} steps/s")?;
+        let (episodes, incidents) = (self.training_episodes, self.training_incidents);
+        say!("learned from {episodes} episodes, {incidents} of them with an incident")?;
         say!(
             "return {:.2}, crashed {:.1} %, off road {:.1} %, {:.1} steps, {:.1} m/s over {} episodes",
             score.return_mean,

@@ -39,7 +39,7 @@ pub struct Branch {
 
 impl Brancher {
     /// Plays the action in a copy of the world, and the policy after it. `step` is the number of the
-    /// decision.
+    /// decision; a policy that sees what is left of the budget goes on seeing what was left then.
     ///
     /// # Errors
     ///
@@ -47,19 +47,21 @@ impl Brancher {
     pub fn play(
         &mut self,
         (world, drift): (&World, &Drift),
-        mut action: usize,
+        (mut action, left): (usize, f32),
         step: u64,
         policy: &mut dyn QFunction,
     ) -> anyhow::Result<Branch> {
         let (mut world, mut drift) = (world.clone(), drift.clone());
         let Brancher { scene, seen } = self;
-        seen.resize(world.task().observer.len(), 0.0);
+        let width = world.task().observer.len();
+        seen.resize(policy.observation_len().max(width), left);
+        seen[width..].fill(left);
         scene.observe(&world);
         let mut what_if = WhatIf::default();
         what_if.ghost.extend(ghost_pose(scene));
         let mut first_reward = None;
         for next in 1..=look_ahead(world.task().decision_time) {
-            let taken = world.step(Action::Index(action), seen)?;
+            let taken = world.step(Action::Index(action), &mut seen[..width])?;
             first_reward.get_or_insert(taken.reward.total);
             scene.observe(&world);
             what_if.costs.push(Exact(realised_cost(scene, &world, &taken)));

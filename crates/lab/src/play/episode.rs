@@ -19,7 +19,7 @@ use cpss_shield::{
 
 use super::arm::{Arm, ShieldSettings};
 use super::branch::{Branch, Brancher, look_ahead};
-use super::ending::realised_cost;
+use super::ending::{budget_left, realised_cost};
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
 use super::sensor::{Gaze, Sight};
@@ -104,6 +104,8 @@ pub struct Player<'a> {
     /// How well the traffic is foretold, if that is looked at.
     foresight: Option<Foresight>,
     seen: Vec<f32>,
+    /// The same with what is left of the budget, for a policy that sees that too.
+    beside: Vec<f32>,
     preferences: Vec<f64>,
     costs: Vec<f64>,
     risks: Vec<f64>,
@@ -157,6 +159,7 @@ impl<'a> Player<'a> {
             sight: None,
             foresight: None,
             seen: vec![0.0; task.observer.len()],
+            beside: Vec::new(),
             preferences: Vec::new(),
             costs: Vec::new(),
             risks: Vec::new(),
@@ -404,7 +407,10 @@ impl<'a> Player<'a> {
         };
         let (proposal, step) = (decision.proposal(), self.tally.steps());
         (decision.executed() != proposal)
-            .then(|| brancher.play((world, drift), proposal, step, policy.as_mut()))
+            .then(|| {
+                let left = budget_left(self.shield.ledger());
+                brancher.play((world, drift), (proposal, left), step, policy.as_mut())
+            })
             .transpose()
     }
 
@@ -430,7 +436,14 @@ impl<'a> Player<'a> {
             (Arm::Random, _) => Ok(random.choice(actions)),
             (Arm::Constant(index), _) => Ok(index),
             (_, Some(policy)) => {
-                let values = policy.q_values(self.tally.steps(), &self.seen)?;
+                let seen = if policy.observation_len() > self.seen.len() {
+                    self.beside.clone_from(&self.seen);
+                    self.beside.push(budget_left(self.shield.ledger()));
+                    &self.beside
+                } else {
+                    &self.seen
+                };
+                let values = policy.q_values(self.tally.steps(), seen)?;
                 self.preferences.extend(values.iter().map(|value| f64::from(*value)));
                 greedy(values).ok_or_else(|| anyhow!("the policy has no actions"))
             }

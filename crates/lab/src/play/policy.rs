@@ -11,9 +11,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use cpss_highway::{Task, TaskId};
+use cpss_learn::policy::card;
 use cpss_learn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
 
 use crate::tasks;
+
+/// On a policy's card: it sees what is left of the budget, as one number after the observation.
+pub(crate) const BUDGET: &str = "budget";
 
 /// Where a policy comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,19 +89,18 @@ impl PolicySource {
     ///
     /// If it does not exist, cannot be read, is damaged, or has another shape than the task.
     pub fn load(&self, task: &Task) -> Result<Box<dyn QFunction>, PolicyError> {
-        let policy: Box<dyn QFunction> = match self {
-            PolicySource::Builtin(seed) => Box::new(shipped(task.id, *seed)?),
-            PolicySource::Safetensors(path) => Box::new(parse(&self.to_string(), &read(path)?)?),
-            PolicySource::Onnx(path) => Box::new(
-                policy_from_onnx(&read(path)?, BTreeMap::new())
-                    .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
-            ),
+        let policy = match self {
+            PolicySource::Builtin(seed) => shipped(task.id, *seed)?,
+            PolicySource::Safetensors(path) => parse(&self.to_string(), &read(path)?)?,
+            PolicySource::Onnx(path) => policy_from_onnx(&read(path)?, BTreeMap::new())
+                .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
         };
+        let more = usize::from(policy.card().get(card::SEES).is_some_and(|sees| sees == BUDGET));
         let actions = task.controls.action_count().unwrap_or(0);
         policy
-            .check_task(task.observer.len(), actions)
+            .check_task(task.observer.len() + more, actions)
             .map_err(|error| PolicyError::WrongTask { path: self.to_string(), error })?;
-        Ok(policy)
+        Ok(Box::new(policy))
     }
 
     /// Reads what a policy says of itself; `None` where its kind of file says nothing.
@@ -178,7 +181,6 @@ fn parse(path: &str, bytes: &[u8]) -> Result<Policy, PolicyError> {
 
 #[cfg(test)]
 mod tests {
-    use cpss_learn::policy::card;
     use serde_json::json;
 
     use super::*;

@@ -6,6 +6,17 @@
 
 use std::str::FromStr;
 
+use cpss_learn::{QuantileSpec, Remember};
+
+use super::driving::Inside;
+use super::settings::TrainSpec;
+use crate::play::arm::Arm;
+
+/// Share of the worst returns that `cvar` acts on.
+const CVAR_LEVEL: f64 = 0.25;
+/// What `saute` is paid for a step once the budget is spent; OmniSafe's number.
+const UNSAFE_REWARD: f32 = -0.2;
+
 /// A learner of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Algorithm {
@@ -60,6 +71,40 @@ impl Algorithm {
             Algorithm::PpoLagrangian => "ppo-lagrangian",
             Algorithm::Cpo => "cpo",
         }
+    }
+
+    /// Makes the task's settings this algorithm's, where they do not say otherwise.
+    pub(crate) fn shape(self, spec: &mut TrainSpec) {
+        let dqn = &mut spec.dqn;
+        match self {
+            Algorithm::Lagrangian => {
+                dqn.multiplier.get_or_insert_default();
+            }
+            Algorithm::Cvar => {
+                dqn.quantiles
+                    .get_or_insert(QuantileSpec { level: CVAR_LEVEL, ..QuantileSpec::default() });
+                dqn.dueling = false;
+            }
+            Algorithm::ShieldedDqnProposed => dqn.remember = Remember::Proposed,
+            _ => {}
+        }
+    }
+
+    /// What the world that it learns in has inside.
+    pub(crate) fn inside(self) -> Inside {
+        match self {
+            Algorithm::Saute => Inside::Ledger { unsafe_reward: UNSAFE_REWARD },
+            Algorithm::StaticShield => Inside::Shield(Arm::Fixed(None)),
+            Algorithm::ShieldedDqn | Algorithm::ShieldedDqnProposed => {
+                Inside::Shield(Arm::Cpss(None))
+            }
+            _ => Inside::Nothing,
+        }
+    }
+
+    /// Whether its policies see what is left of the budget.
+    pub(crate) fn sees_budget(self) -> bool {
+        matches!(self.inside(), Inside::Ledger { .. })
     }
 
     /// The same without a constraint: what it is to be compared with.

@@ -5,17 +5,17 @@
 //! of threads, which is what lets a policy file carry its own score and still be made again byte
 //! for byte.
 //!
-//! **Absent on purpose:** shields, drift and confidence intervals. This is the yardstick of
-//! training, in the stationary task; `cpss evaluate` is the experiment.
-
-use std::sync::Arc;
+//! The world is the one that was learned in, so what learned under a shield is scored under it.
+//!
+//! **Absent on purpose:** drift and confidence intervals. This is the yardstick of training, in the stationary task;
+//! `cpss evaluate` is the experiment.
 
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, ActionError, Task, World};
-use cpss_learn::{ActError, Policy, QFunction};
+use cpss_learn::{ActError, End, Env, Policy, QFunction};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::driving::Driving;
 use crate::play::ending::has_failed;
 
 /// First seed of the episodes that scores are made on. No training run plays it or any later one.
@@ -62,19 +62,21 @@ pub(crate) enum ScoreError {
         /// What was wrong with the policy's answer.
         error: ActError,
     },
-    /// The task refused the action.
-    #[error("the episode of seed {seed}: {error}")]
-    Step {
+    /// The task has no such action.
+    #[error("the episode of seed {seed}: action {action} of {actions}")]
+    Action {
         /// The episode's seed.
         seed: u64,
-        /// What was wrong with the action.
-        error: ActionError,
+        /// The action.
+        action: usize,
+        /// How many there are.
+        actions: usize,
     },
 }
 
-/// Plays the episodes of `episodes` seeds from `first_seed` on, and averages.
+/// Plays the episodes of `episodes` seeds from `first_seed` on in a world like this one, and averages.
 pub(crate) fn score(
-    task: &Arc<Task>,
+    world: &Driving,
     driver: &Driver,
     first_seed: u64,
     episodes: u64,
@@ -82,7 +84,7 @@ pub(crate) fn score(
     let played: Vec<Played> = (first_seed..first_seed.saturating_add(episodes))
         .into_par_iter()
         .map_init(
-            || (World::new(Arc::clone(task), first_seed), driver.clone()),
+            || (world.clone(), driver.clone()),
             |(world, driver), seed| play(world, driver, seed),
         )
         .collect::<Result<_, _>>()?;
@@ -109,27 +111,28 @@ struct Played {
     failed: bool,
 }
 
-fn play(world: &mut World, driver: &mut Driver, seed: u64) -> Result<Played, ScoreError> {
-    let mut seen = vec![0.0; world.task().observer.len()];
+fn play(env: &mut Driving, driver: &mut Driver, seed: u64) -> Result<Played, ScoreError> {
+    let mut seen = vec![0.0; env.observation_len()];
     let mut random = Generator::seeded(seed);
-    let actions = world.task().controls.action_count().unwrap_or(0);
     let (mut total_reward, mut speed_sum, mut steps) = (0.0, 0.0, 0);
-    world.reset(Some(seed), &mut seen);
+    env.reset(seed, &mut seen);
     loop {
         let action = match driver {
             Driver::Greedy(policy) => {
                 policy.act(steps, &seen).map_err(|error| ScoreError::Act { seed, error })?
             }
             Driver::Constant(action) => *action,
-            Driver::Random => random.choice(actions),
+            Driver::Random => random.choice(env.actions()),
         };
-        let step = world
-            .step(Action::Index(action), &mut seen)
-            .map_err(|error| ScoreError::Step { seed, error })?;
-        total_reward += step.reward.total;
+        if action >= env.actions() {
+            return Err(ScoreError::Action { seed, action, actions: env.actions() });
+        }
+        let outcome = env.step(action, &mut seen);
+        total_reward += env.earned();
+        let world = env.world();
         speed_sum += world.ego().speed;
         steps += 1;
-        if step.is_over() {
+        if outcome.end != End::Running {
             let (crashed, failed) = (world.ego().crashed, has_failed(world));
             return Ok(Played { total_reward, speed_sum, steps, crashed, failed });
         }
@@ -141,11 +144,15 @@ mod tests {
     use cpss_highway::TaskId;
 
     use super::*;
-    use crate::tasks::policy_task;
+    use crate::learn::train::driving::Inside;
+
+    fn plain(id: TaskId) -> Driving {
+        Driving::with(id, Inside::Nothing).unwrap()
+    }
 
     #[test]
     fn a_score_has_the_same_bits_on_any_number_of_threads() {
-        let task = policy_task(TaskId::MergeV0);
+        let task = plain(TaskId::MergeV0);
         let on = |threads: usize, first_seed: u64| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| score(&task, &Driver::Random, first_seed, 40)).unwrap()
@@ -157,7 +164,7 @@ mod tests {
     #[test]
     fn waiting_at_the_intersection_is_safe_and_earns_nothing() {
         const SLOWER: usize = 0;
-        let task = policy_task(TaskId::IntersectionV0);
+        let task = plain(TaskId::IntersectionV0);
         let score = score(&task, &Driver::Constant(SLOWER), SCORE_SEED, 20).unwrap();
         assert_eq!((score.return_mean, score.crashed_rate, score.offroad_rate), (0.0, 0.0, 0.0));
         assert_eq!(score.length_mean, 13.0);
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_action_that_the_task_lacks_is_an_error_with_the_seed() {
-        let task = policy_task(TaskId::MergeV0);
+        let task = plain(TaskId::MergeV0);
         let error = score(&task, &Driver::Constant(5), 3, 1).unwrap_err();
         assert!(error.to_string().starts_with("the episode of seed 3: action 5"));
     }

@@ -13,6 +13,7 @@ use cpss_learn::{Dqn, DqnSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::algorithm::Algorithm;
 use crate::tasks;
 
 /// Most worlds that feed one learner.
@@ -34,24 +35,40 @@ impl Default for TrainSpec {
     }
 }
 
+impl TrainSpec {
+    /// Says how many environment steps a run has, whichever the learner.
+    pub(crate) fn set_steps(&mut self, steps: u64) {
+        self.dqn.total_steps = steps;
+    }
+}
+
 /// A training run's settings, checked. Built from a [`TrainSpec`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TrainSettings {
     /// Worlds that feed the learner.
     pub worlds: usize,
     /// The learner's settings.
-    pub dqn: Dqn,
+    pub learner: LearnerSettings,
+}
+
+/// The settings of one of the learners, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LearnerSettings {
+    /// Q-learning.
+    Dqn(Dqn),
 }
 
 impl TrainSettings {
-    /// Checks a spec.
-    pub(crate) fn new(spec: TrainSpec) -> Result<TrainSettings> {
+    /// Makes a spec an algorithm's, and checks it.
+    pub(crate) fn new(mut spec: TrainSpec, algorithm: Algorithm) -> Result<TrainSettings> {
+        algorithm.shape(&mut spec);
         anyhow::ensure!(
             (1..=MAX_WORLDS).contains(&spec.worlds),
             "`worlds` is {}, outside 1 to {MAX_WORLDS}",
             spec.worlds
         );
-        Ok(TrainSettings { worlds: spec.worlds, dqn: Dqn::new(spec.dqn)? })
+        let learner = LearnerSettings::Dqn(Dqn::new(spec.dqn)?);
+        Ok(TrainSettings { worlds: spec.worlds, learner })
     }
 }
 
@@ -78,13 +95,15 @@ mod tests {
     #[test]
     fn every_task_has_usable_settings() {
         for id in TaskId::ALL {
-            TrainSettings::new(shipped_settings(id)).unwrap();
+            for algorithm in Algorithm::ALL {
+                TrainSettings::new(shipped_settings(id), algorithm).unwrap();
+            }
         }
     }
 
     #[test]
     fn senseless_settings_are_refused_by_name() {
-        let error = |spec| TrainSettings::new(spec).unwrap_err().to_string();
+        let error = |spec| TrainSettings::new(spec, Algorithm::Dqn).unwrap_err().to_string();
         assert!(error(TrainSpec { worlds: 0, ..TrainSpec::default() }).contains("`worlds` is 0"));
         let dqn = DqnSpec { gamma: 2.0, ..DqnSpec::default() };
         assert!(error(TrainSpec { dqn, ..TrainSpec::default() }).contains("`gamma` is 2"));
