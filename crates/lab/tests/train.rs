@@ -78,7 +78,7 @@ fn a_run_leaves_a_policy_that_says_how_it_was_made() {
     assert_eq!(score, report["score"]);
 
     let log = String::from_utf8(place.bytes("m.csv")).unwrap();
-    assert!(log.starts_with("steps,updates,episodes,return_mean"));
+    assert!(log.starts_with("steps,updates,episodes,incidents,return_mean"));
     assert!(log.lines().last().unwrap().starts_with("900,"));
     let events = std::fs::read_dir(place.path("m.tensorboard")).unwrap().next().unwrap().unwrap();
     assert!(events.file_name().to_string_lossy().contains("tfevents"));

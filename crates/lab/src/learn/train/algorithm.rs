@@ -9,13 +9,11 @@ use std::str::FromStr;
 use cpss_learn::{QuantileSpec, Remember};
 
 use super::driving::Inside;
-use super::settings::TrainSpec;
+use super::settings::{TrainSettings, TrainSpec};
 use crate::play::arm::Arm;
 
 /// Share of the worst returns that `cvar` acts on.
 const CVAR_LEVEL: f64 = 0.25;
-/// What `saute` is paid for a step once the budget is spent; OmniSafe's number.
-const UNSAFE_REWARD: f32 = -0.2;
 
 /// A learner of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,9 +89,9 @@ impl Algorithm {
     }
 
     /// What the world that it learns in has inside.
-    pub(crate) fn inside(self) -> Inside {
+    pub(crate) fn inside(self, settings: &TrainSettings) -> Inside {
         match self {
-            Algorithm::Saute => Inside::Ledger { unsafe_reward: UNSAFE_REWARD },
+            Algorithm::Saute => Inside::Ledger { unsafe_reward: settings.unsafe_reward as f32 },
             Algorithm::StaticShield => Inside::Shield(Arm::Fixed(None)),
             Algorithm::ShieldedDqn | Algorithm::ShieldedDqnProposed => {
                 Inside::Shield(Arm::Cpss(None))
@@ -104,7 +102,7 @@ impl Algorithm {
 
     /// Whether its policies see what is left of the budget.
     pub(crate) fn sees_budget(self) -> bool {
-        matches!(self.inside(), Inside::Ledger { .. })
+        self == Algorithm::Saute
     }
 
     /// The same without a constraint: what it is to be compared with.

@@ -38,7 +38,7 @@ pub(crate) enum Learning {
 impl Lesson {
     /// A world to learn it in.
     pub(crate) fn world(&self) -> Result<Driving> {
-        Driving::with(self.task, self.algorithm.inside())
+        Driving::with(self.task, self.algorithm.inside(&self.settings))
     }
 
     /// Begins at the beginning.

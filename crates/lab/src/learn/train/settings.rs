@@ -27,11 +27,13 @@ pub(crate) struct TrainSpec {
     pub worlds: usize,
     /// The learner's settings.
     pub dqn: DqnSpec,
+    /// What `saute` is paid for a step once its budget is spent, at most 0; OmniSafe's number unless said.
+    pub unsafe_reward: f64,
 }
 
 impl Default for TrainSpec {
     fn default() -> TrainSpec {
-        TrainSpec { worlds: 8, dqn: DqnSpec::default() }
+        TrainSpec { worlds: 8, dqn: DqnSpec::default(), unsafe_reward: -0.2 }
     }
 }
 
@@ -49,6 +51,8 @@ pub(crate) struct TrainSettings {
     pub worlds: usize,
     /// The learner's settings.
     pub learner: LearnerSettings,
+    /// What `saute` is paid for a step once its budget is spent.
+    pub unsafe_reward: f64,
 }
 
 /// The settings of one of the learners, checked.
@@ -67,8 +71,13 @@ impl TrainSettings {
             "`worlds` is {}, outside 1 to {MAX_WORLDS}",
             spec.worlds
         );
+        anyhow::ensure!(
+            (-1e6..=0.0).contains(&spec.unsafe_reward),
+            "`unsafe_reward` is {}, outside -1000000 to 0",
+            spec.unsafe_reward
+        );
         let learner = LearnerSettings::Dqn(Dqn::new(spec.dqn)?);
-        Ok(TrainSettings { worlds: spec.worlds, learner })
+        Ok(TrainSettings { worlds: spec.worlds, learner, unsafe_reward: spec.unsafe_reward })
     }
 }
 
@@ -105,6 +114,8 @@ mod tests {
     fn senseless_settings_are_refused_by_name() {
         let error = |spec| TrainSettings::new(spec, Algorithm::Dqn).unwrap_err().to_string();
         assert!(error(TrainSpec { worlds: 0, ..TrainSpec::default() }).contains("`worlds` is 0"));
+        let paid = TrainSpec { unsafe_reward: 1.0, ..TrainSpec::default() };
+        assert!(error(paid).contains("`unsafe_reward` is 1"));
         let dqn = DqnSpec { gamma: 2.0, ..DqnSpec::default() };
         assert!(error(TrainSpec { dqn, ..TrainSpec::default() }).contains("`gamma` is 2"));
         let error = toml::from_str::<TrainSpec>("[dqn]\ngama = 0.9").unwrap_err();
