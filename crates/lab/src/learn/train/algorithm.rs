@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use cpss_learn::{QuantileSpec, Remember};
+use cpss_learn::{Constraint, CpoSpec, MultiplierSpec, QuantileSpec, Remember};
 
 use super::driving::Inside;
 use super::settings::{TrainSettings, TrainSpec};
@@ -82,6 +82,12 @@ impl Algorithm {
                 dqn.quantiles
                     .get_or_insert(QuantileSpec { level: CVAR_LEVEL, ..QuantileSpec::default() });
                 dqn.dueling = false;
+            }
+            Algorithm::PpoLagrangian if spec.on_policy.constraint == Constraint::None => {
+                spec.on_policy.constraint = Constraint::Lagrangian(MultiplierSpec::default());
+            }
+            Algorithm::Cpo if spec.on_policy.constraint == Constraint::None => {
+                spec.on_policy.constraint = Constraint::Cpo(CpoSpec::default());
             }
             Algorithm::ShieldedDqnProposed => dqn.remember = Remember::Proposed,
             _ => {}

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
-use cpss_learn::{Diverged, Learner, Network, Progress};
+use cpss_learn::{Diverged, Learner, Network, OnPolicyLearner, Progress};
 use serde::Serialize;
 
 use super::algorithm::Algorithm;
@@ -33,6 +33,8 @@ pub(crate) struct Lesson {
 pub(crate) enum Learning {
     /// Q-learning.
     Dqn(Box<Learner<Driving>>),
+    /// Policy gradients.
+    OnPolicy(Box<OnPolicyLearner<Driving>>),
 }
 
 impl Lesson {
@@ -51,6 +53,9 @@ impl Lesson {
                 self.seed,
                 TRAINING_SEEDS,
             )?)),
+            LearnerSettings::OnPolicy(settings) => Learning::OnPolicy(Box::new(
+                OnPolicyLearner::new(worlds, settings.clone(), self.seed, TRAINING_SEEDS)?,
+            )),
         })
     }
 
@@ -67,6 +72,12 @@ impl Lesson {
                 let learner = Learner::resume(worlds, checkpoint).map_err(|error| lost(&error))?;
                 let is_same = learner.settings() == dqn;
                 (Learning::Dqn(Box::new(learner)), is_same)
+            }
+            LearnerSettings::OnPolicy(settings) => {
+                let learner =
+                    OnPolicyLearner::resume(worlds, checkpoint).map_err(|error| lost(&error))?;
+                let is_same = learner.settings() == settings;
+                (Learning::OnPolicy(Box::new(learner)), is_same)
             }
         };
         let found = learning.seed();
@@ -90,6 +101,7 @@ impl Lesson {
         }
         match &self.settings.learner {
             LearnerSettings::Dqn(dqn) => json(dqn.spec()),
+            LearnerSettings::OnPolicy(settings) => json(settings.spec()),
         }
     }
 }
@@ -103,6 +115,7 @@ impl Learning {
     ) -> Result<Progress, Diverged> {
         match self {
             Learning::Dqn(learner) => learner.run(steps, watch),
+            Learning::OnPolicy(learner) => learner.run(steps, watch),
         }
     }
 
@@ -110,6 +123,7 @@ impl Learning {
     pub(crate) fn progress(&self) -> Progress {
         match self {
             Learning::Dqn(learner) => learner.progress(),
+            Learning::OnPolicy(learner) => learner.progress(),
         }
     }
 
@@ -117,6 +131,7 @@ impl Learning {
     pub(crate) fn is_complete(&self) -> bool {
         match self {
             Learning::Dqn(learner) => learner.is_complete(),
+            Learning::OnPolicy(learner) => learner.is_complete(),
         }
     }
 
@@ -124,6 +139,7 @@ impl Learning {
     pub(crate) fn checkpoint(&self) -> Vec<u8> {
         match self {
             Learning::Dqn(learner) => learner.checkpoint(),
+            Learning::OnPolicy(learner) => learner.checkpoint(),
         }
     }
 
@@ -131,12 +147,14 @@ impl Learning {
     pub(crate) fn network(&self) -> Network {
         match self {
             Learning::Dqn(learner) => learner.policy_network(),
+            Learning::OnPolicy(learner) => learner.network().clone(),
         }
     }
 
     fn seed(&self) -> u64 {
         match self {
             Learning::Dqn(learner) => learner.seed(),
+            Learning::OnPolicy(learner) => learner.seed(),
         }
     }
 }

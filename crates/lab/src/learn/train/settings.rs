@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use cpss_highway::TaskId;
-use cpss_learn::{Dqn, DqnSpec};
+use cpss_learn::{Dqn, DqnSpec, OnPolicy, OnPolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +27,15 @@ pub(crate) struct TrainSpec {
     pub worlds: usize,
     /// The learner's settings.
     pub dqn: DqnSpec,
+    /// The settings of PPO and CPO.
+    pub on_policy: OnPolicySpec,
     /// What `saute` is paid for a step once its budget is spent, at most 0; OmniSafe's number unless said.
     pub unsafe_reward: f64,
 }
 
 impl Default for TrainSpec {
     fn default() -> TrainSpec {
-        TrainSpec { worlds: 8, dqn: DqnSpec::default(), unsafe_reward: -0.2 }
+        TrainSpec { worlds: 8, dqn: DqnSpec::default(), on_policy: OnPolicySpec::default(), unsafe_reward: -0.2 }
     }
 }
 
@@ -41,6 +43,7 @@ impl TrainSpec {
     /// Says how many environment steps a run has, whichever the learner.
     pub(crate) fn set_steps(&mut self, steps: u64) {
         self.dqn.total_steps = steps;
+        self.on_policy.total_steps = steps;
     }
 }
 
@@ -60,6 +63,8 @@ pub(crate) struct TrainSettings {
 pub(crate) enum LearnerSettings {
     /// Q-learning.
     Dqn(Dqn),
+    /// Policy gradients.
+    OnPolicy(OnPolicy),
 }
 
 impl TrainSettings {
@@ -76,7 +81,10 @@ impl TrainSettings {
             "`unsafe_reward` is {}, outside -1000000 to 0",
             spec.unsafe_reward
         );
-        let learner = LearnerSettings::Dqn(Dqn::new(spec.dqn)?);
+        let learner = match algorithm.unconstrained() {
+            Algorithm::Ppo => LearnerSettings::OnPolicy(OnPolicy::new(spec.on_policy)?),
+            _ => LearnerSettings::Dqn(Dqn::new(spec.dqn)?),
+        };
         Ok(TrainSettings { worlds: spec.worlds, learner, unsafe_reward: spec.unsafe_reward })
     }
 }
@@ -86,7 +94,10 @@ impl TrainSettings {
 pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
     let file = tasks::of(id).file("train.toml").unwrap_or_default();
     // The files are compiled in, and a test reads every one of them.
-    toml::from_slice(file).expect("the shipped settings are valid")
+    let mut spec: TrainSpec = toml::from_slice(file).expect("the shipped settings are valid");
+    // Every learner of a task is given the same steps.
+    spec.set_steps(spec.dqn.total_steps);
+    spec
 }
 
 /// Reads settings from a file like the shipped ones. What it leaves out is as in highway-env's own
