@@ -39,6 +39,7 @@ const ARMS = {
   "budget-only": "with the budget alone",
   "context-only": "with the context alone",
   oracle: "with costs from the true future",
+  barrier: "with a control barrier function",
 };
 
 /** What an arm is called. @param {string} arm */

@@ -13,9 +13,11 @@
 //! | [`regime`] | how does the traffic drift during an episode? |
 //! | [`sensor`] | through which eyes do policy and shield see the world? |
 //! | `oracle` | what would each action really lead to? (privileged) |
+//! | `barrier` | does the next step keep its distance? |
 //! | `seed` | which seeds may be asked for? |
 
 pub mod arm;
+pub(crate) mod barrier;
 pub mod branch;
 pub mod critic;
 pub mod ending;

@@ -23,6 +23,7 @@ fn every_arm_of_every_task_is_derived_again() {
             Arm::Fixed(None),
             Arm::BudgetOnly,
             Arm::ContextOnly,
+            Arm::Barrier,
             Arm::Cpss(Millionths::of(0.0025)),
             Arm::Random,
             Arm::Constant(0),
@@ -35,6 +36,8 @@ fn every_arm_of_every_task_is_derived_again() {
             let trace = trace_of(task, arm, 1_000_001);
             let report = audit(trace.as_bytes()).unwrap_or_else(|f| panic!("{task:?} {arm}: {f}"));
             assert_eq!(report.steps, trace.lines().count() as u64 - 2);
+            let takes_costs = report.taken_as_written.contains(&"step.costs");
+            assert_eq!(takes_costs, matches!(arm, Arm::Oracle | Arm::Barrier), "{task:?} {arm}");
             assert!(
                 report.envelope_held
                     && trace.trim_end().ends_with(&format!("{}\"}}", report.chain_end))

@@ -304,7 +304,7 @@ fn push<const N: usize>(numbers: &mut Vec<f32>, values: [f64; N]) {
 }
 
 /// Whether a scene has an ego, all of its numbers are numbers, and everybody has a size and is on a lane that there is.
-pub(crate) fn is_readable(task: &Task, scene: &Scene) -> bool {
+pub fn is_readable(task: &Task, scene: &Scene) -> bool {
     let lanes = task.network.lanes().len();
     let bodies = scene.others.iter().chain(&scene.obstacles);
     scene.ego.as_ref().is_some_and(|ego| {

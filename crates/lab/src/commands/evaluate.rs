@@ -50,8 +50,8 @@ pub(super) struct Options {
     #[arg(long, value_enum, default_value_t)]
     behind: Behind,
     /// Method: dqn, cpss, priced, fixed (the constant threshold that makes the same promise), budget-only,
-    /// context-only, oracle, random or constant:K; cpss:B, priced:B and fixed:B have a budget of their own,
-    /// threshold:X any constant threshold
+    /// context-only, oracle, barrier (a control barrier function instead of a critic), random or constant:K;
+    /// cpss:B, priced:B and fixed:B have a budget of their own, threshold:X any constant threshold
     #[arg(long, default_value = "cpss")]
     method: Arm,
     /// Policy: builtin:K, FILE.safetensors or FILE.onnx

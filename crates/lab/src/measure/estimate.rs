@@ -245,12 +245,14 @@ mod tests {
 
     #[test]
     fn a_share_of_no_budget_is_none() {
-        let records =
-            ["cpss", "fixed", "threshold:0.01", "context-only"].map(|arm| unit(arm, 0, 4, &[]));
+        let records = ["cpss", "fixed", "threshold:0.01", "context-only", "barrier"]
+            .map(|arm| unit(arm, 0, 4, &[]));
         let results = Results::new(&records);
         let used = |arm| results.estimate(Cell { arm, ..CELL }, metric("budget_used"));
         assert!(used("cpss").is_some() && used("fixed").is_some());
-        assert!(["threshold:0.01", "context-only"].iter().all(|arm| used(arm).is_none()));
+        assert!(
+            ["threshold:0.01", "context-only", "barrier"].iter().all(|arm| used(arm).is_none())
+        );
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub mod settings;
 pub use settings::ShieldSettings;
 use settings::{DEFAULT_PRECAUTION, DEFAULT_RECALIBRATION};
 
+use super::barrier;
+
 /// A method of the comparison. Where a budget or threshold is not given, it is the settings' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arm {
@@ -32,6 +34,8 @@ pub enum Arm {
     ContextOnly,
     /// The whole shield with costs from branching the true world: privileged, an upper bound.
     Oracle,
+    /// A control barrier function on distance and time to collision, instead of a critic; it promises nothing.
+    Barrier,
     /// Random proposals, unshielded.
     Random,
     /// The same proposal always, unshielded.
@@ -94,6 +98,7 @@ impl Arm {
                 constant(share.min(0.99), whole.budget)
             }
             Arm::Threshold(threshold) => constant(threshold.number(), unlimited),
+            Arm::Barrier => constant(barrier::THRESHOLD, unlimited),
             Arm::BudgetOnly => ShieldSpec { gain: GainSpec::Constant, ..whole },
             Arm::ContextOnly => ShieldSpec { budget: unlimited, ..whole },
             Arm::Dqn | Arm::Random | Arm::Constant(_) => ShieldSpec { mode: Mode::Shadow, ..whole },
@@ -131,12 +136,17 @@ impl Arm {
 
     /// Whether its budget can ever limit a decision, so that a share of it means something.
     pub(crate) fn binds_ledger(self) -> bool {
-        !matches!(self, Arm::Threshold(_) | Arm::ContextOnly)
+        !matches!(self, Arm::Threshold(_) | Arm::ContextOnly | Arm::Barrier)
     }
 
     /// Whether it promises that incidents are no more than its budget above what cannot be avoided.
     pub(crate) fn promises(self) -> bool {
         matches!(self, Arm::Cpss(_) | Arm::Priced(_) | Arm::Fixed(_) | Arm::BudgetOnly)
+    }
+
+    /// Whether its costs are the critic's: they follow from the risks.
+    pub(crate) fn asks_critic(self) -> bool {
+        !matches!(self, Arm::Oracle | Arm::Barrier)
     }
 
     /// The budget or threshold that it was given, of the frontier.
@@ -183,11 +193,12 @@ impl FromStr for Arm {
             "budget-only" => Ok(Arm::BudgetOnly),
             "context-only" => Ok(Arm::ContextOnly),
             "oracle" => Ok(Arm::Oracle),
+            "barrier" => Ok(Arm::Barrier),
             "random" => Ok(Arm::Random),
             _ => given(text).ok_or_else(|| {
-                "give dqn, cpss, priced, fixed, budget-only, context-only, oracle, random or \
-                 constant:K; cpss:B, priced:B and fixed:B for a budget B of their own, threshold:X \
-                 for a constant threshold, both between 0.000001 and 0.999999"
+                "give dqn, cpss, priced, fixed, budget-only, context-only, oracle, barrier, random \
+                 or constant:K; cpss:B, priced:B and fixed:B for a budget B of their own, \
+                 threshold:X for a constant threshold, both between 0.000001 and 0.999999"
                     .to_owned()
             }),
         }
@@ -209,6 +220,7 @@ impl std::fmt::Display for Arm {
             Arm::BudgetOnly => f.write_str("budget-only"),
             Arm::ContextOnly => f.write_str("context-only"),
             Arm::Oracle => f.write_str("oracle"),
+            Arm::Barrier => f.write_str("barrier"),
             Arm::Random => f.write_str("random"),
             Arm::Constant(index) => write!(f, "constant:{index}"),
         }
@@ -225,7 +237,7 @@ mod tests {
     fn every_arm_of_every_task_has_a_valid_shield() {
         for id in TaskId::ALL {
             let settings = ShieldSettings::shipped(id).unwrap();
-            for arm in Arm::POLICY_ARMS {
+            for arm in Arm::POLICY_ARMS.into_iter().chain([Arm::Barrier]) {
                 let shield = Shield::new(arm.shield(&settings)).unwrap();
                 let acts = shield.rules().spec().mode == Mode::Enforce;
                 assert_eq!(acts, arm != Arm::Dqn, "{id:?} {arm}");
@@ -263,6 +275,7 @@ mod tests {
                 Arm::Cpss(Some(number)),
                 Arm::Priced(Some(number)),
                 Arm::Threshold(number),
+                Arm::Barrier,
                 Arm::Random,
                 Arm::Constant(1),
             ];
@@ -271,7 +284,9 @@ mod tests {
                 assert_eq!(arm.forced(&spec), spec, "{id:?} {arm}");
             }
             let whole = Arm::Cpss(None).shield(&settings);
-            for arm in [Arm::Dqn, Arm::Priced(None), Arm::Fixed(None), Arm::BudgetOnly] {
+            for arm in
+                [Arm::Dqn, Arm::Priced(None), Arm::Fixed(None), Arm::BudgetOnly, Arm::Barrier]
+            {
                 assert_ne!(arm.forced(&whole), whole, "{id:?} {arm}");
             }
         }
@@ -281,6 +296,7 @@ mod tests {
     fn an_arm_is_read_as_it_is_written() {
         let number = Millionths::of(0.05).unwrap();
         for arm in Arm::POLICY_ARMS.into_iter().chain([
+            Arm::Barrier,
             Arm::Random,
             Arm::Constant(3),
             Arm::Cpss(Some(number)),

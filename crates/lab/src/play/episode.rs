@@ -18,6 +18,7 @@ use cpss_shield::{
 };
 
 use super::arm::{Arm, ShieldSettings};
+use super::barrier::barrier_costs;
 use super::branch::{Branch, Brancher, look_ahead};
 use super::ending::{budget_left, realised_cost};
 use super::oracle::branch_costs;
@@ -358,8 +359,10 @@ impl<'a> Player<'a> {
         self.risks.extend_from_slice(&assessment.risks);
         self.raised.clear();
         self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
-        if self.arm == Arm::Oracle {
-            branch_costs(world, drift, &mut self.costs, &mut self.seen);
+        match self.arm {
+            Arm::Oracle => branch_costs(world, drift, &mut self.costs, &mut self.seen),
+            Arm::Barrier => barrier_costs(world.task(), scene, &mut self.costs),
+            _ => {}
         }
         Ok((density, unavoidable))
     }

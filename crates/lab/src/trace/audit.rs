@@ -127,6 +127,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
     let shield = (!steps.episode().has_shipped_shield).then_some("header.shield");
     let record = &end.record;
     let certificate = steps.certificate(record);
+    let costs = (!steps.episode().arm.asks_critic()).then_some("step.costs");
     let memory = header.memory.is_some().then_some("header.memory");
     let score = record.score.is_some().then_some("end.record.score");
     let alarm = certificate.memory.as_ref().and_then(cpss_shield::Memory::alarm);
@@ -150,6 +151,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         chain_end: lines.chain_end,
         taken_as_written: TAKEN_AS_WRITTEN
             .into_iter()
+            .chain(costs)
             .chain(shield)
             .chain(memory)
             .chain(score)

@@ -112,7 +112,8 @@ pub struct Step {
     pub risks: Vec<Exact>,
     /// The least of the raised ones: what cannot be avoided.
     pub unavoidable: Exact,
-    /// What each action costs: its avoidable risk, or what the true world's future says for a privileged arm.
+    /// What each action costs: its avoidable risk, what the true world's future says for a privileged arm,
+    /// or by how much it violates a barrier.
     pub costs: Vec<Exact>,
     /// The density.
     pub density: Exact,

@@ -51,6 +51,7 @@ pub(super) fn name(arm: &str) -> String {
         "fixed" => "fixed threshold B / T".to_owned(),
         "threshold" => "constant threshold".to_owned(),
         "oracle" => "oracle (privileged)".to_owned(),
+        "barrier" => "control barrier function".to_owned(),
         other => other.to_owned(),
     }
 }
