@@ -73,7 +73,7 @@ fn every_learner_leaves_a_policy_that_drives_alone_and_under_the_shield() {
         assert!(card["training_episodes"].parse::<u64>().unwrap() > 10, "{learner}");
         assert_eq!(card.get("sees").is_some(), learner == "saute");
         for arm in ["dqn", "cpss"] {
-            let evaluate = format!("evaluate --env merge-v0 --regime high --arm {arm} --episodes 3");
+            let evaluate = format!("evaluate --env merge-v0 --regime high --method {arm} --episodes 3");
             place.well(&format!("{evaluate} --policy {learner}.safetensors"));
         }
     }

@@ -13,7 +13,7 @@
 //! counts, so that a car in the next lane may be passed. Beyond twice the wanted gap a body takes no part, and below
 //! zero `h` goes on falling with the depth of an overlap. Where `h` is negative the same rule asks it to rise.
 //!
-//! Everybody else is moved along its heading at its speed, and the ego as its own controls would move it. Between now
+//! Everybody else is moved along its lane at its speed, and the ego as its own controls would move it. Between now
 //! and `s'` some moments are looked at, since two cars can pass through each other within a second; the worst counts.
 //!
 //! **Invariants:** an admissible action costs 0 and every other from [`LEAST_VIOLATION`] to 1, more the greater the
@@ -98,7 +98,7 @@ fn lowest(task: &Task, scene: &Scene, ego: &Ego, action: usize) -> f64 {
 /// The barrier of an ego at a pose, among the bodies of a scene as they are after a time.
 fn barrier(task: &Task, scene: &Scene, ego: &Pose, time: f64) -> f64 {
     let bodies = scene.others.iter().chain(&scene.obstacles).map(|body| {
-        let found = FAR.proximity(ego, &coasted(body, time));
+        let found = FAR.proximity(ego, &followed(&task.network, body, time));
         let depth = (-found.clearance / DEEPEST).clamp(0.0, 1.0);
         MOST - 2.0 * found.cost - depth
     });
@@ -128,6 +128,16 @@ fn edge_barrier(network: &Network, ego: &Pose, hint: LaneId) -> f64 {
     let barriers = rooms.map(|(room, closing)| room / (ACROSS + TIME * closing.max(0.0)) - 1.0);
     let lowest = barriers[0].min(barriers[1]).min(MOST);
     if lowest.is_nan() { LEAST } else { lowest }
+}
+
+/// A body after a time, at its speed and at its angle to its lane.
+fn followed(network: &Network, body: &Body, time: f64) -> Pose {
+    let lane = network.lane(body.lane);
+    let turn = body.heading - lane.heading_at(body.along);
+    let along = body.along + body.speed * turn.cos() * time;
+    let across = body.across + body.speed * turn.sin() * time;
+    let (sin, cos) = (lane.heading_at(along) + turn).sin_cos();
+    Pose { position: lane.position(along, across), cos, sin, ..Pose::of(body) }
 }
 
 /// A body after a time, at its velocity.
