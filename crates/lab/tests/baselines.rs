@@ -73,7 +73,8 @@ fn every_learner_leaves_a_policy_that_drives_alone_and_under_the_shield() {
         assert!(card["training_episodes"].parse::<u64>().unwrap() > 10, "{learner}");
         assert_eq!(card.get("sees").is_some(), learner == "saute");
         for arm in ["dqn", "cpss"] {
-            let evaluate = format!("evaluate --env merge-v0 --regime high --method {arm} --episodes 3");
+            let evaluate =
+                format!("evaluate --env merge-v0 --regime high --method {arm} --episodes 3");
             place.well(&format!("{evaluate} --policy {learner}.safetensors"));
         }
     }
@@ -81,7 +82,9 @@ fn every_learner_leaves_a_policy_that_drives_alone_and_under_the_shield() {
     let mut files: Vec<Vec<u8>> = LEARNERS
         .iter()
         .map(|learner| Policy::from_bytes(&place.bytes(&format!("{learner}.safetensors"))).unwrap())
-        .map(|policy| Policy::new(policy.network().clone(), std::collections::BTreeMap::new()).to_bytes())
+        .map(|policy| {
+            Policy::new(policy.network().clone(), std::collections::BTreeMap::new()).to_bytes()
+        })
         .collect();
     files.sort();
     files.dedup();

@@ -16,7 +16,7 @@ use crate::adam::Adam;
 use crate::env::{End, Env};
 use crate::generator::Generator;
 use crate::learner::{Learner, Room, StartError, topology_of};
-use crate::multiplier::{Multiplier, MultiplierSpec};
+use crate::multiplier::Multiplier;
 use crate::network::Network;
 use crate::progress::{Finished, Recent, WINDOW};
 use crate::replay::Replay;
@@ -35,8 +35,13 @@ pub enum ResumeError {
     #[error("the checkpoint cannot be read: {0}")]
     Tensors(#[from] TensorError),
     /// The file is something else, or of another version.
-    #[error("the file is `{0}`, not `{FORMAT}`")]
-    Format(String),
+    #[error("the file is `{found}`, not `{expected}`")]
+    Format {
+        /// What the file says it is.
+        found: String,
+        /// What it should say.
+        expected: &'static str,
+    },
     /// A metadata entry cannot be read.
     #[error("the checkpoint's metadata entry `{key}` cannot be read: {reason}")]
     Metadata {
@@ -94,8 +99,7 @@ impl<E: Env> Learner<E> {
         writer.metadata("counters", json(&counters));
         write_replay(&mut writer, &self.replay, self.worlds.observation_len());
         write_worlds(&mut writer, &self.worlds);
-        write_episodes(&mut writer, "recent.running", self.recent.running.iter());
-        write_episodes(&mut writer, "recent.finished", self.recent.finished.iter());
+        write_recent(&mut writer, &self.recent);
         writer.finish()
     }
 
@@ -107,14 +111,12 @@ impl<E: Env> Learner<E> {
     /// If the file is damaged, contradicts itself, or the worlds are other ones.
     pub fn resume(envs: Vec<E>, checkpoint: &[u8]) -> Result<Learner<E>, ResumeError> {
         let reader = Reader::new(checkpoint)?;
-        let format = reader.metadata("format")?;
-        if format != FORMAT {
-            return Err(ResumeError::Format(format.to_owned()));
-        }
+        expect_format(&reader, FORMAT)?;
         let settings = Dqn::new(parse(&reader, "settings")?)?;
         let spec = settings.spec();
         let counters: Counters = parse(&reader, "counters")?;
-        let worlds = read_worlds(&reader, envs, &counters)?;
+        let generator = Generator::from_state(counters.episode_generator);
+        let worlds = read_worlds(&reader, envs, generator, counters.episode_seeds.clone())?;
         let topology = topology_of(&worlds, spec).map_err(StartError::from)?;
         let parameters = [topology.len()];
         let network = |name| -> Result<Network, ResumeError> {
@@ -129,12 +131,10 @@ impl<E: Env> Learner<E> {
             counters.adam_steps,
             spec.learning_rate,
         );
-        let running = read_episodes(&reader, "recent.running")?;
-        let finished = read_episodes(&reader, "recent.finished")?;
-        if running.len() != worlds.len() || finished.len() > WINDOW {
-            return Err(ResumeError::Inconsistent("recent"));
-        }
-        let multiplier = spec.multiplier.map(|spec| read_multiplier(&reader, spec)).transpose()?;
+        let multiplier = spec
+            .multiplier
+            .map(|spec| read_multiplier(&reader, Multiplier::new(spec)))
+            .transpose()?;
         Ok(Learner {
             multiplier,
             seed: counters.seed,
@@ -142,12 +142,7 @@ impl<E: Env> Learner<E> {
             replay: read_replay(&reader, spec.buffer_size, &worlds, &counters)?,
             exploration: Generator::from_state(counters.exploration),
             sampling: Generator::from_state(counters.sampling),
-            recent: Recent {
-                running,
-                finished: finished.into(),
-                episodes: counters.episodes,
-                incidents: counters.incidents,
-            },
+            recent: read_recent(&reader, worlds.len(), counters.episodes, counters.incidents)?,
             steps: counters.steps,
             updates: counters.updates,
             loss: reader.f32s("loss", &[1])?[0],
@@ -176,12 +171,27 @@ struct Counters {
     replay_next: usize,
 }
 
+/// Refuses a file that is something else, or of another version.
+pub(crate) fn expect_format(
+    reader: &Reader<'_>,
+    expected: &'static str,
+) -> Result<(), ResumeError> {
+    let found = reader.metadata("format")?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(ResumeError::Format { found: found.to_owned(), expected })
+}
+
 /// Settings and counters are numbers, names and lists: they always have a JSON form.
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn parse<T: DeserializeOwned>(reader: &Reader<'_>, key: &'static str) -> Result<T, ResumeError> {
+pub(crate) fn parse<T: DeserializeOwned>(
+    reader: &Reader<'_>,
+    key: &'static str,
+) -> Result<T, ResumeError> {
     let entry = reader.metadata(key)?;
     serde_json::from_str(entry)
         .map_err(|error| ResumeError::Metadata { key, reason: error.to_string() })
@@ -232,14 +242,15 @@ fn read_replay<E: Env>(
     Ok(replay)
 }
 
-fn read_multiplier(reader: &Reader<'_>, spec: MultiplierSpec) -> Result<Multiplier, ResumeError> {
-    let state = reader.f64s("multiplier")?;
-    let state = <[f64; 3]>::try_from(state.as_slice()).ok();
-    let read = state.and_then(|state| Multiplier::new(spec).with_state(state));
-    read.ok_or(ResumeError::Inconsistent("multiplier"))
+pub(crate) fn read_multiplier(
+    reader: &Reader<'_>,
+    fresh: Multiplier,
+) -> Result<Multiplier, ResumeError> {
+    let state = <[f64; 3]>::try_from(reader.f64s("multiplier")?.as_slice()).ok();
+    state.and_then(|state| fresh.with_state(state)).ok_or(ResumeError::Inconsistent("multiplier"))
 }
 
-fn write_worlds<E: Env>(writer: &mut Writer, worlds: &Worlds<E>) {
+pub(crate) fn write_worlds<E: Env>(writer: &mut Writer, worlds: &Worlds<E>) {
     let episodes = worlds.episodes();
     let seeds: Vec<u64> = episodes.iter().map(|episode| episode.seed).collect();
     let lengths: Vec<u64> = episodes.iter().map(|episode| episode.actions.len() as u64).collect();
@@ -252,10 +263,11 @@ fn write_worlds<E: Env>(writer: &mut Writer, worlds: &Worlds<E>) {
     writer.f32s("worlds.observations", &shape, worlds.observations());
 }
 
-fn read_worlds<E: Env>(
+pub(crate) fn read_worlds<E: Env>(
     reader: &Reader<'_>,
     envs: Vec<E>,
-    counters: &Counters,
+    generator: Generator,
+    episode_seeds: Range<u64>,
 ) -> Result<Worlds<E>, ResumeError> {
     let (seeds, lengths) = (reader.u64s("worlds.seeds")?, reader.u64s("worlds.lengths")?);
     let actions = reader.u64s("worlds.actions")?;
@@ -273,8 +285,27 @@ fn read_worlds<E: Env>(
     }
     let shape = reader.shape("worlds.observations")?;
     let observations = reader.f32s("worlds.observations", &shape)?;
-    let generator = Generator::from_state(counters.episode_generator);
-    Ok(Worlds::resume(envs, counters.episode_seeds.clone(), generator, episodes, &observations)?)
+    Ok(Worlds::resume(envs, episode_seeds, generator, episodes, &observations)?)
+}
+
+/// Writes all of it but its two counters, which stand among the whole numbers.
+pub(crate) fn write_recent(writer: &mut Writer, recent: &Recent) {
+    write_episodes(writer, "recent.running", recent.running.iter());
+    write_episodes(writer, "recent.finished", recent.finished.iter());
+}
+
+pub(crate) fn read_recent(
+    reader: &Reader<'_>,
+    worlds: usize,
+    episodes: u64,
+    incidents: u64,
+) -> Result<Recent, ResumeError> {
+    let running = read_episodes(reader, "recent.running")?;
+    let finished = read_episodes(reader, "recent.finished")?;
+    if running.len() != worlds || finished.len() > WINDOW {
+        return Err(ResumeError::Inconsistent("recent"));
+    }
+    Ok(Recent { running, finished: finished.into(), episodes, incidents })
 }
 
 fn write_episodes<'a>(
@@ -305,7 +336,7 @@ fn read_episodes(reader: &Reader<'_>, name: &str) -> Result<Vec<Finished>, Resum
     Ok(episodes.iter().map(episode).collect())
 }
 
-fn end_code(end: End) -> u64 {
+pub(crate) fn end_code(end: End) -> u64 {
     match end {
         End::Running => 0,
         End::Terminated => 1,
@@ -313,6 +344,6 @@ fn end_code(end: End) -> u64 {
     }
 }
 
-fn end_of_code(code: u64) -> Option<End> {
+pub(crate) fn end_of_code(code: u64) -> Option<End> {
     [End::Running, End::Terminated, End::Truncated].into_iter().find(|end| end_code(*end) == code)
 }

@@ -70,7 +70,7 @@ pub enum StartError {
 
 /// A run that cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("training diverged at step {step}: a Q-value, the loss or its gradient is not finite")]
+#[error("training diverged at step {step}: an output, the loss or its gradient is not finite")]
 pub struct Diverged {
     /// The environment step.
     pub step: u64,

@@ -1,4 +1,4 @@
-//! A policy that proposes: DQN, learned, saved, and read from elsewhere.
+//! A policy that proposes: learned by DQN, PPO, PPO-Lagrangian or CPO, saved, and read from elsewhere.
 //!
 //! ```
 //! use cpss_learn::{Dqn, DqnSpec, End, Env, Learner, Outcome, Policy, QFunction};
@@ -42,7 +42,8 @@
 //! | [`mod@env`], [`worlds`] | what a world offers, and how many feed one learner |
 //! | [`learner`], [`checkpoint`] | the loop, and how it stops and goes on |
 //! | [`replay`], [`update`], [`loss`], [`adam`] | one update |
-//! | [`topology`], [`network`], [`pass`], `kernel` | Q-values and their gradients, one observation or a batch |
+//! | [`topology`], [`network`], [`pass`], [`tangent`], `kernel` | outputs and their gradients, one observation or a batch |
+//! | [`on_policy`], [`multiplier`] | the same for PPO, PPO-Lagrangian and CPO: from the latest experience, with a limit on incidents |
 //!
 //! | to use | |
 //! |---|---|
@@ -75,6 +76,7 @@ pub mod loss;
 mod measure;
 pub mod multiplier;
 pub mod network;
+pub mod on_policy;
 pub mod onnx;
 pub mod pass;
 pub mod policy;
@@ -84,6 +86,7 @@ pub mod quantile;
 pub mod replay;
 pub mod schedule;
 pub mod settings;
+pub mod tangent;
 mod tensors;
 pub mod topology;
 pub mod update;
@@ -95,6 +98,7 @@ pub use learner::{Diverged, Learner, StartError};
 pub use measure::{UpdateTime, measure_critic_update, measure_update, reference_update};
 pub use multiplier::{Multiplier, MultiplierSpec, Pid};
 pub use network::Network;
+pub use on_policy::{Constraint, CpoSpec, OnPolicy, OnPolicyLearner, OnPolicySpec};
 pub use onnx::{OnnxError, policy_from_onnx};
 pub use policy::{LoadError, Policy};
 pub use progress::Progress;

@@ -3,7 +3,8 @@
 //! A [`Pass`] owns every buffer for one topology and one batch size. [`Pass::forward`] takes
 //! observations sample by sample, as the replay stores them, and keeps each layer's activations
 //! feature-major, as `kernel` wants them; [`Pass::backward`] takes the gradient of
-//! the loss by each Q-value and writes the gradient by each parameter.
+//! the loss by each chosen Q-value, [`Pass::backward_all`] by every output, and writes the gradient by
+//! each parameter.
 //!
 //! ```text
 //!   observations -> inputs[0] -> layer 0 -> inputs[1] -> … -> raw -> q
@@ -126,31 +127,48 @@ impl Pass {
     ) {
         assert_eq!(actions.len(), self.batch, "number of actions");
         assert_eq!(by_chosen_q.len(), self.batch, "number of gradients by Q-value");
-        let lanes = self.lanes;
         self.q_delta.fill(0.0);
         for (sample, (&action, &gradient)) in actions.iter().zip(by_chosen_q).enumerate() {
-            self.q_delta[action * lanes + sample] = gradient;
+            self.q_delta[action * self.lanes + sample] = gradient;
         }
         self.propagate(network, gradients);
     }
 
-    /// The same from the gradient by every Q-value, given sample by sample.
+    /// As [`Pass::backward`], from the gradient by every output: one number per action, sample after
+    /// sample.
     ///
     /// # Panics
     ///
-    /// As [`Pass::backward`].
-    pub fn backward_outputs(&mut self, network: &Network, by_q: &[f32], gradients: &mut Network) {
-        let outputs = network.topology().actions();
-        assert_eq!(by_q.len(), self.batch * outputs, "number of gradients by Q-value");
+    /// If there is not one number per sample and action, or `gradients` has another topology.
+    pub fn backward_all(&mut self, network: &Network, by_q: &[f32], gradients: &mut Network) {
+        let actions = network.topology().actions();
+        assert_eq!(by_q.len(), self.batch * actions, "number of gradients by output");
         self.q_delta.fill(0.0);
-        for (sample, by_q) in by_q.chunks_exact(outputs).enumerate() {
-            let column = self.q_delta.iter_mut().skip(sample).step_by(self.lanes);
-            column.zip(by_q).for_each(|(delta, by)| *delta = *by);
+        for (sample, by_q) in by_q.chunks_exact(actions).enumerate() {
+            for (row, &gradient) in self.q_delta.chunks_exact_mut(self.lanes).zip(by_q) {
+                row[sample] = gradient;
+            }
         }
         self.propagate(network, gradients);
     }
 
-    /// Takes `q_delta` back through the network.
+    /// Number of observations in a batch.
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Width of each feature-major row.
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// What a layer took in the last [`Pass::forward`], feature-major; after the last layer, what that
+    /// one gave.
+    pub(crate) fn activations(&self, layer: usize) -> &[f32] {
+        self.inputs.get(layer).unwrap_or(&self.raw)
+    }
+
+    /// Sends `self.q_delta` back through the layers.
     fn propagate(&mut self, network: &Network, gradients: &mut Network) {
         assert_eq!(gradients.topology(), network.topology(), "topology of the gradients");
         let gradients = gradients.parameters_mut();

@@ -181,7 +181,7 @@ impl Updater {
         if !loss.is_finite() {
             return Err(NotFinite);
         }
-        self.pass.backward_outputs(&self.online, &self.by_output, &mut self.gradients);
+        self.pass.backward_all(&self.online, &self.by_output, &mut self.gradients);
         Ok(loss)
     }
 

@@ -163,11 +163,11 @@ impl Dqn {
     }
 }
 
-/// A number in a [`DqnSpec`] with which no run could be trained.
+/// A number in a spec with which no run could be trained.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("`{field}` is {value}, outside {} to {}", range.start(), range.end())]
 pub struct BadSetting {
-    /// The field's name, as in [`DqnSpec`].
+    /// The field's name, as in the spec.
     pub field: &'static str,
     /// What it held.
     pub value: f64,

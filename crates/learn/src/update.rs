@@ -183,10 +183,10 @@ impl Updater {
     }
 }
 
-/// A Q-value, loss or gradient that is not a finite number: a world gave a senseless observation or
+/// An output, loss or gradient that is not a finite number: a world gave a senseless observation or
 /// reward, or the settings make learning diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a Q-value, the loss or its gradient is not a finite number")]
+#[error("an output of the network, the loss or its gradient is not a finite number")]
 pub struct NotFinite;
 
 #[cfg(test)]

@@ -35,7 +35,12 @@ pub(crate) struct TrainSpec {
 
 impl Default for TrainSpec {
     fn default() -> TrainSpec {
-        TrainSpec { worlds: 8, dqn: DqnSpec::default(), on_policy: OnPolicySpec::default(), unsafe_reward: -0.2 }
+        TrainSpec {
+            worlds: 8,
+            dqn: DqnSpec::default(),
+            on_policy: OnPolicySpec::default(),
+            unsafe_reward: -0.2,
+        }
     }
 }
 
