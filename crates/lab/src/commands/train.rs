@@ -27,6 +27,7 @@ use crate::learn::train::learning::{Learning, Lesson};
 use crate::learn::train::score::Score;
 use crate::learn::train::settings::{TrainSettings, read_settings, shipped_settings};
 use crate::play::seed;
+use crate::tasks::SHIPPED_SEEDS;
 use crate::terminal::say;
 
 mod baselines;
@@ -65,6 +66,9 @@ pub(super) struct Options {
     /// --algorithm only those [DIR: baselines]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "baselines", conflicts_with_all = ["seed", "out", "settings", "resume", "pause_at", "half", "json"])]
     baselines: Option<PathBuf>,
+    /// How many training seeds --baselines has of each
+    #[arg(long, value_name = "N", default_value_t = SHIPPED_SEEDS as u64, value_parser = clap::value_parser!(u64).range(1..=100), requires = "baselines")]
+    seeds: u64,
     /// Training seed: weights, exploration and episodes all follow from it
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = seed::parse)]
     seed: u64,
@@ -130,8 +134,8 @@ struct Report<'a> {
 /// Runs `cpss train`.
 pub(super) fn run(options: &Options) -> Result<()> {
     if let Some(dir) = &options.baselines {
-        let Options { env, algorithm, steps, score_episodes, .. } = *options;
-        return baselines::run(&Request { dir, task: env, algorithm, steps, score_episodes });
+        let Options { env: task, algorithm, seeds, steps, score_episodes, .. } = *options;
+        return baselines::run(&Request { dir, task, algorithm, seeds, steps, score_episodes });
     }
     let lesson = lesson(options)?;
     let files = RunFiles::beside(&options.out(&lesson), "policy")?;

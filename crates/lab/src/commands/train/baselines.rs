@@ -22,7 +22,7 @@ use crate::learn::train::algorithm::Algorithm;
 use crate::learn::train::graduate::graduate;
 use crate::learn::train::learning::Lesson;
 use crate::learn::train::settings::{TrainSettings, shipped_settings};
-use crate::tasks::{self, SHIPPED_SEEDS};
+use crate::tasks;
 use crate::terminal::meter::Meter;
 use crate::terminal::say;
 
@@ -39,6 +39,8 @@ pub(super) struct Request<'a> {
     pub(super) task: Option<TaskId>,
     /// This learner only.
     pub(super) algorithm: Option<Algorithm>,
+    /// Training seeds, from 0.
+    pub(super) seeds: u64,
     /// Other steps than the task's own.
     pub(super) steps: Option<u64>,
     /// Episodes to score each policy on.
@@ -127,7 +129,7 @@ fn train(
 fn lessons(request: &Request<'_>) -> Result<Vec<Lesson>> {
     let mut lessons = Vec::new();
     let is_wanted = |algorithm: &Algorithm| request.algorithm.is_none_or(|one| one == *algorithm);
-    for seed in 0..SHIPPED_SEEDS as u64 {
+    for seed in 0..request.seeds {
         for &task in tasks::shipped().iter().filter(|id| request.task.is_none_or(|one| one == **id))
         {
             for algorithm in Algorithm::ALL.into_iter().filter(is_wanted) {
