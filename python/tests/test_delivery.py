@@ -117,7 +117,8 @@ def schema_of(kind):
 def shipped_files():
     for file in sorted((TOP / "experiments").glob("*.toml")):
         if file.name != "shield.toml":
-            yield "deploy" if "[[changes]]" in file.read_text() else "plan", file
+            kind = "deploy" if "[[changes]]" in file.read_text() else "plan"
+            yield "baselines" if file.stem == "baselines" else kind, file
     for file in sorted((TOP / "experiments" / "regimes").glob("*.toml")):
         yield "regime", file
     for file in sorted((TOP / "experiments" / "sensors").glob("*.toml")):

@@ -6,8 +6,8 @@
 //! |---|---|
 //! | [`commands`] | what can be asked of `cpss`, and how is it answered at a terminal? Start here |
 //! | [`report`] | what is made of an experiment's records, for people to read? |
-//! | `learn` | how are policies and critics made? |
 //! | [`plan`] | which work does an experiment consist of, and how is it run, resumed and shared out? |
+//! | `learn` | how are policies and critics made? |
 //! | [`measure`] | how are methods measured, and how sure are the numbers? |
 //! | [`trace`] | what is kept of an episode, so that anyone can judge it again? |
 //! | [`play`] | what happens in an episode, and what does it depend on? |

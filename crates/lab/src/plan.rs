@@ -20,6 +20,7 @@ use crate::play::regime::REGIMES;
 use crate::play::sensor::PERFECT;
 use crate::tasks::{self, SHIPPED_SEEDS, policy_task};
 
+pub(crate) mod baselines;
 mod check;
 pub mod deployments;
 mod own;

@@ -8,9 +8,11 @@
 //! | `selected` | which episodes are worth watching? |
 //! | `page` | what does the report say, and how is an episode replayed in it? |
 //! | `deployment` | what do deployments into a changing world come to? |
+//! | `baselines` | what do learners come to, alone and under the shield? |
 //! | `evidence` | what does a safety case ask of it? |
 //! | [`document`] | how does a result get into a document? |
 
+pub(crate) mod baselines;
 pub(crate) mod deployment;
 pub mod document;
 pub(crate) mod evidence;

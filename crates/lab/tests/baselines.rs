@@ -1,146 +1,117 @@
-//! Contract: every learner of the comparison trains, the same file again, also after a stop; what it leaves drives alone
-//! and under the shield; and all of them are trained by one command, which goes on where it was.
+//! Contract: `cpss reproduce --baselines` plays the policies of a folder on the same episodes as the shipped ones, goes on
+//! where it was, and puts its tables where it is told to.
 
-#![allow(clippy::unwrap_used, reason = "a test whose setup fails has failed")]
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
-use cpss_learn::Policy;
-use tempfile::TempDir;
+use serde_json::Value;
 
-const LEARNERS: [&str; 10] = [
-    "dqn",
-    "lagrangian",
-    "cvar",
-    "saute",
-    "static-shield",
-    "shielded-dqn",
-    "shielded-dqn-proposed",
-    "ppo",
-    "ppo-lagrangian",
-    "cpo",
-];
+const PLAN: &str = "tasks = [\"merge-v0\"]\nregimes = [\"stationary\", \"high\"]\npolicies = [0, 2]\n\
+                    methods = [\"dqn\", \"cpo\", \"static-shield\"]\nepisodes = 3\nfirst_seed = 1000000\n";
 
-/// A directory with settings for small runs in it.
-struct Place(TempDir);
+const MARKERS: [&str; 2] = ["<!-- cpss baselines: begin -->", "<!-- cpss baselines: end -->"];
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(TempDir::new().unwrap());
-        let settings = "worlds = 3\n[dqn]\ntotal_steps = 900\nhidden = [16]\nbuffer_size = 500\n\
-                        [on_policy]\ntotal_steps = 900\nhidden = [16]\nrollout_steps = 150\n";
-        std::fs::write(place.path("small.toml"), settings).unwrap();
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap()
-    }
-
-    /// Runs `cpss` in the directory; returns whether it succeeded, and what it said.
-    fn cpss(&self, words: &str) -> (bool, String) {
-        let mut command = assert_cmd::cargo::cargo_bin_cmd!("cpss");
-        let output = command.current_dir(&self.0).args(words.split_whitespace()).output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(said).unwrap())
-    }
-
-    fn well(&self, words: &str) -> String {
-        let (is_well, said) = self.cpss(words);
-        assert!(is_well, "{words}: {said}");
-        said
-    }
+fn reproduce(folder: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cpss"))
+        .current_dir(folder)
+        .args(["reproduce", "--baselines", "--plan", "plan.toml"])
+        .args(more)
+        .output()
+        .unwrap()
 }
 
-#[test]
-fn every_learner_leaves_a_policy_that_drives_alone_and_under_the_shield() {
-    let place = Place::new();
-    for learner in LEARNERS {
-        let train = format!(
-            "train --env merge-v0 --algorithm {learner} --settings small.toml --score-episodes 3 --half"
-        );
-        place.well(&format!("{train} --out {learner}.safetensors"));
-        place.well(&format!("{train} --out again.safetensors"));
-        let bytes = place.bytes(&format!("{learner}.safetensors"));
-        assert!(bytes == place.bytes("again.safetensors"), "{learner}");
-        let policy = Policy::from_bytes(&bytes).unwrap();
-        let card = policy.card();
-        assert_eq!(card.get("algorithm").map_or("dqn", String::as_str), learner);
-        assert!(card["training_episodes"].parse::<u64>().unwrap() > 10, "{learner}");
-        assert_eq!(card.get("sees").is_some(), learner == "saute");
-        for arm in ["dqn", "cpss"] {
-            let evaluate =
-                format!("evaluate --env merge-v0 --regime high --method {arm} --episodes 3");
-            place.well(&format!("{evaluate} --policy {learner}.safetensors"));
+/// A folder with a plan, a document, and shipped policies under the names of other methods.
+fn prepared() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
+    let document = format!("above\n{}\n{}\nbelow\n", MARKERS[0], MARKERS[1]);
+    fs::write(folder.path().join("doc.md"), document).unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("tasks/merge-v0");
+    for method in ["cpo", "static-shield"] {
+        let place = folder.path().join("baselines/merge-v0").join(method);
+        fs::create_dir_all(&place).unwrap();
+        for seed in [0, 2] {
+            let name = format!("{seed}.safetensors");
+            fs::copy(shipped.join(&name), place.join(&name)).unwrap();
         }
     }
-    // Learners differ in more than their names.
-    let mut files: Vec<Vec<u8>> = LEARNERS
-        .iter()
-        .map(|learner| Policy::from_bytes(&place.bytes(&format!("{learner}.safetensors"))).unwrap())
-        .map(|policy| {
-            Policy::new(policy.network().clone(), std::collections::BTreeMap::new()).to_bytes()
+    folder
+}
+
+/// The records of a method's folder, by name, without what says whose policy drove.
+fn episodes(folder: &Path, method: &str) -> Vec<(String, Value)> {
+    let place = folder.join("out/baselines").join(method).join("records");
+    let mut records: Vec<(String, Value)> = fs::read_dir(place)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, record["episodes"].clone())
         })
         .collect();
-    files.sort();
-    files.dedup();
-    assert_eq!(files.len(), LEARNERS.len());
+    records.sort_by(|one, other| one.0.cmp(&other.0));
+    records
 }
 
 #[test]
-fn a_paused_run_of_each_kind_ends_as_an_uninterrupted_one() {
-    let place = Place::new();
-    for learner in ["lagrangian", "saute", "shielded-dqn", "ppo-lagrangian", "cpo"] {
-        let train = format!(
-            "train --env merge-v0 --algorithm {learner} --settings small.toml --score-episodes 2"
-        );
-        place.well(&format!("{train} --out whole.safetensors"));
-        let (is_well, _) = place.cpss(&format!("{train} --out cut.safetensors --pause-at 400"));
-        assert!(!is_well);
-        let (is_well, said) =
-            place.cpss("train --env merge-v0 --settings small.toml --out cut.safetensors --resume");
-        assert!(!is_well && said.contains("cut.checkpoint"), "{said}");
-        place.well(&format!("{train} --out cut.safetensors --resume"));
-        assert!(place.bytes("whole.safetensors") == place.bytes("cut.safetensors"), "{learner}");
+fn the_same_policies_under_another_name_play_the_same_episodes() {
+    let folder = prepared();
+    let run = reproduce(folder.path(), &["--write", "doc.md"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(said.ends_with("page: out/baselines/baselines.html\n"), "{said}");
+
+    let (shipped, copied) = (episodes(folder.path(), "dqn"), episodes(folder.path(), "cpo"));
+    assert_eq!(shipped.len(), 2 * 2 * 2);
+    assert_eq!(shipped, copied);
+    // Alone is another arm there.
+    let fixed = episodes(folder.path(), "static-shield");
+    assert!(fixed.iter().any(|(name, _)| name.starts_with("merge-v0_high_fixed_2_")), "{fixed:?}");
+    assert_eq!(episodes(folder.path(), "random").len(), 2);
+
+    let document = fs::read_to_string(folder.path().join("doc.md")).unwrap();
+    assert!(document.starts_with("above\n") && document.ends_with("\nbelow\n"), "{document}");
+    for words in
+        ["| static-shield |", "Made by `cpss reproduce --baselines --plan plan.toml` on 20"]
+    {
+        assert!(document.contains(words), "{document}");
     }
+
+    // A record that was damaged is made again, and nothing else.
+    let record = folder.path().join("out/baselines/cpo/records").join(&copied[0].0);
+    let before = fs::read(&record).unwrap();
+    let other = folder.path().join("out/baselines/cpo/records").join(&copied[1].0);
+    let written = fs::metadata(&other).unwrap().modified().unwrap();
+    fs::write(&record, "{").unwrap();
+    let run = reproduce(folder.path(), &["--json"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert_eq!(fs::read(&record).unwrap(), before);
+    assert_eq!(fs::metadata(&other).unwrap().modified().unwrap(), written);
+    let said: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(said["page"], "out/baselines/baselines.html");
+    assert_eq!(said["tables"].as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn one_command_trains_what_is_missing_and_no_more() {
-    let place = Place::new();
-    let train = "train --baselines all --env merge-v0 --steps 300 --score-episodes 2";
-    let said = place.well(&format!("{train} --algorithm lagrangian"));
-    assert!(said.contains("5 runs trained"), "{said}");
-    let first = place.bytes("all/merge-v0/lagrangian/3.safetensors");
-    assert!(place.well(&format!("{train} --algorithm lagrangian")).contains("0 runs trained"));
-    std::fs::remove_file(place.path("all/merge-v0/lagrangian/3.safetensors")).unwrap();
-    assert!(place.well(&format!("{train} --algorithm lagrangian")).contains("1 runs trained"));
-    assert!(first == place.bytes("all/merge-v0/lagrangian/3.safetensors"));
-    place.well(&format!("{train} --algorithm dqn"));
-    assert!(!place.path("all/merge-v0/dqn").exists());
-    let runs = String::from_utf8(place.bytes("all/training.csv")).unwrap();
-    assert_eq!(runs.lines().count(), 11);
-    assert_eq!(runs.lines().next(), Some("task,algorithm,seed,steps,seconds,episodes,incidents"));
-    assert!(runs.lines().any(|line| line.starts_with("merge-v0,dqn,4,304,")), "{runs}");
-}
-
-#[test]
-fn what_makes_no_sense_is_refused_in_words() {
-    let place = Place::new();
-    for (words, hint) in [
-        ("train --env merge-v0 --algorithm sac", "lagrangian"),
-        ("train", "--env"),
-        ("train --baselines all --seed 3", "--seed"),
-    ] {
-        let (is_well, said) = place.cpss(words);
-        assert!(!is_well && said.contains(hint), "{words}: {said}");
-    }
-    std::fs::create_dir(place.path("bad")).unwrap();
-    std::fs::write(place.path("bad/training.csv"), "task\nnonsense\n").unwrap();
-    let (is_well, said) = place.cpss("train --baselines bad");
-    assert!(!is_well && said.contains("`nonsense` is no run"), "{said}");
+fn what_is_missing_is_said_before_anything_is_played() {
+    let folder = prepared();
+    fs::remove_file(folder.path().join("baselines/merge-v0/cpo/2.safetensors")).unwrap();
+    let refusal = |more: &[&str]| {
+        let run = reproduce(folder.path(), more);
+        assert!(!run.status.success() && run.stdout.is_empty());
+        String::from_utf8(run.stderr).unwrap()
+    };
+    let words = "there is no baselines/merge-v0/cpo/2.safetensors; `cpss train --baselines` makes";
+    assert!(refusal(&[]).contains(words), "{}", refusal(&[]));
+    assert!(!folder.path().join("out/baselines/random").exists());
+    assert!(refusal(&["--methods", "dqn,trpo"]).contains("`trpo` is no method: give one of dqn"));
+    fs::write(folder.path().join("doc.md"), "no markers\n").unwrap();
+    assert!(refusal(&["--write", "doc.md"]).contains("doc.md lacks the lines"));
+    // Without the method nothing is missing.
+    let run = reproduce(folder.path(), &["--methods", "dqn"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }

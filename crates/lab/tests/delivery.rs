@@ -167,7 +167,7 @@ fn an_experiment_leaves_evidence_and_json() {
 
 #[test]
 fn schemas_completions_and_manual_pages_are_made() {
-    for kind in ["plan", "regime", "shield", "train", "task"] {
+    for kind in ["plan", "deploy", "baselines", "regime", "sensor", "shield", "train", "task"] {
         let (success, out, err) = cpss(&["schema", kind]);
         assert!(success, "{err}");
         let schema: Value = serde_json::from_str(&out).unwrap();

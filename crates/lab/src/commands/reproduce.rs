@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::files::lock::{Claim, Lock};
 use crate::measure::unit::Unit;
+use crate::plan::baselines::Method;
 use crate::plan::work::{Shard, finished, keep_record, run_units};
 use crate::plan::{Plan, Size};
 use crate::play::view;
@@ -22,14 +23,21 @@ use crate::report::table::Table;
 use crate::report::{page, write_results};
 use crate::terminal::say;
 
+mod baselines;
+
+/// Where `cpss train --baselines` puts policies.
+const POLICIES: &str = "baselines";
+
 /// Options of `cpss reproduce`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cpss reproduce --quick               a first look, in about a minute
   cpss reproduce                       5 policies x 100 episodes per cell
-  cpss reproduce --full --out results  5 policies x 1,000 episodes per cell")]
+  cpss reproduce --full --out results  5 policies x 1,000 episodes per cell
+  cpss reproduce --baselines           learners of the literature, alone and under the shield
+  cpss reproduce --baselines --quick --methods dqn,cpo")]
 pub(super) struct Options {
-    /// 5 policies x 8 episodes per cell, 2 where they are long
+    /// 5 policies x 8 episodes per cell, 2 where they are long; x 4 of --baselines
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// 5 policies x 1,000 episodes per cell
@@ -38,12 +46,26 @@ pub(super) struct Options {
     /// Another experiment than the paper's, as a .toml file; see `cpss run --help`
     #[arg(long, conflicts_with_all = ["quick", "full"])]
     plan: Option<PathBuf>,
+    /// Compare learners in place of the paper's experiment: their policies are in this folder, where
+    /// `cpss train --baselines` puts them. With --plan, as of `cpss schema baselines`
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = POLICIES,
+        conflicts_with_all = ["full", "config"]
+    )]
+    baselines: Option<PathBuf>,
+    /// Only these methods, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "baselines")]
+    methods: Vec<Method>,
     /// What the plan's own policies see, as of `cpss evaluate`, in place of what the plan says
     #[arg(long, value_name = "JSON", value_parser = view::parse, requires = "plan")]
     config: Option<Value>,
     /// Folder for records, tables, figures, traces and the report; an interrupted run goes on from it
-    #[arg(long, default_value = "out")]
-    out: PathBuf,
+    /// [default: out, or out/baselines with --baselines]
+    #[arg(long)]
+    out: Option<PathBuf>,
     /// Put the summary into this document, between its markers
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -179,6 +201,10 @@ pub(super) fn merge(options: &MergeOptions) -> Result<()> {
 
 /// Runs `cpss reproduce`.
 pub(super) fn run(options: &Options) -> Result<()> {
+    if let Some(policies) = &options.baselines {
+        return baselines::run(options, policies);
+    }
+    let out = options.out.as_deref().unwrap_or(Path::new("out"));
     let plan = match &options.plan {
         Some(path) => Plan::load_seeing(path, options.config.as_ref())?,
         None => Plan::sized(options.size()),
@@ -188,13 +214,13 @@ pub(super) fn run(options: &Options) -> Result<()> {
     }
     let config = options.config.as_ref().map(|config| format!(" --config '{config}'"));
     let command = command_of(options.size(), options.plan.as_deref()) + &config.unwrap_or_default();
-    let _lock = Lock::take(&options.out, Claim::Alone, &command)?;
-    let records = run_units(&plan.units(), &options.out)?;
-    let summary = write_results(&records, &plan, &options.out, &command)?;
+    let _lock = Lock::take(out, Claim::Alone, &command)?;
+    let records = run_units(&plan.units(), out)?;
+    let summary = write_results(&records, &plan, out, &command)?;
     if let Some(path) = &options.write {
         document::splice(path, &command, &summary)?;
     }
-    print(&summary, &options.out, options.json)
+    print(&summary, out, options.json)
 }
 
 /// Prints the summary and where everything is, for a person or for a program.

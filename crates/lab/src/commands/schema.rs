@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::learn::train::settings::TrainSpec;
 use crate::plan::Plan;
+use crate::plan::baselines::BaselinePlan;
 use crate::plan::deployments::DeployPlan;
 use crate::play::arm::{ShieldSettings, settings::Kind};
 use crate::play::regime::RegimeSpec;
@@ -39,6 +40,8 @@ enum File {
     Sensor,
     /// Deployments into a changing world, for `cpss deploy`
     Deploy,
+    /// A comparison of learners, for `cpss reproduce --baselines --plan`
+    Baselines,
     /// A shield, for `cpss evaluate --shield`
     Shield,
     /// Training settings, for `cpss train --settings`, and a task's `train.toml`
@@ -54,6 +57,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         File::Regime => of::<RegimeSpec>(),
         File::Sensor => of::<SensorSpec>(),
         File::Deploy => of::<DeployPlan>(),
+        File::Baselines => of::<BaselinePlan>(),
         File::Shield => shield(),
         File::Train => of::<TrainSpec>(),
         File::Task => of::<TaskSpec>(),

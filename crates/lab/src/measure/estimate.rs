@@ -2,7 +2,8 @@
 //!
 //! A [`Results`] holds the records; [`Results::estimate`] gives one `Metric` of one cell as an
 //! [`Estimate`]: the value over all episodes, its 95 % interval, and how much training seeds differ.
-//! `Results::reduction` compares two arms on the same episodes (`compare`).
+//! `Results::reduction` compares two arms on the same episodes (`compare`); `incidents` is about learners of which training
+//! seeds differ.
 //!
 //! Rates of episodes have Wilson's interval. Everything else is bootstrapped at two levels, first
 //! training seeds, then episodes within them: the training seed is the unit of replication, and an
@@ -19,9 +20,11 @@ use crate::play::arm::Arm;
 use crate::play::sensor::PERFECT;
 
 mod compare;
+mod incidents;
 mod metric;
 mod resample;
 
+pub(crate) use incidents::difference;
 pub(crate) use metric::{Kind, METRICS, Metric, metric};
 
 use resample::{bootstrap, by_policy, distinct, seeded};

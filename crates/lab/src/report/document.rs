@@ -32,6 +32,10 @@ pub const POLICIES: Markers =
 pub(crate) const DEPLOY: Markers =
     Markers { begin: "<!-- cpss deploy: begin -->", end: "<!-- cpss deploy: end -->" };
 
+/// Around what learners come to, alone and under the shield.
+pub(crate) const BASELINES: Markers =
+    Markers { begin: "<!-- cpss baselines: begin -->", end: "<!-- cpss baselines: end -->" };
+
 /// Around what the shield costs.
 pub(crate) const BENCH: Markers =
     Markers { begin: "<!-- cpss bench: begin -->", end: "<!-- cpss bench: end -->" };
@@ -77,6 +81,11 @@ impl Markers {
 ///
 /// A document that cannot be read or written, or that has no such markers.
 pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
+    REPRODUCE.put(path, &together(command, tables))
+}
+
+/// Tables as one text: each under its title, every note once, and the command that made them.
+pub(crate) fn together(command: &str, tables: &[Table]) -> String {
     let titled = |table: &Table| format!("**{}**\n\n{}\n", table.title, table.rows_markdown());
     let mut notes: Vec<&str> = Vec::new();
     for table in tables.iter().filter(|table| !table.note.is_empty()) {
@@ -85,13 +94,12 @@ pub fn splice(path: &Path, command: &str, tables: &[Table]) -> Result<()> {
             notes.push(&table.note);
         }
     }
-    let text = format!(
+    format!(
         "{}{}\n\n{}.",
         tables.iter().map(titled).collect::<String>(),
         notes.join("\n\n"),
         made_by(command),
-    );
-    REPRODUCE.put(path, &text)
+    )
 }
 
 /// By which command a result was made, when and where.

@@ -18,7 +18,8 @@ mod beyond;
 mod glance;
 mod promise;
 
-pub(crate) use promise::{Kept, kept, promised};
+pub(crate) use glance::traffic;
+pub(crate) use promise::{Kept, allowed, kept, promised};
 
 use beyond::{beyond, every_cell, frontier, theorem_three, what_if};
 use glance::at_a_glance;

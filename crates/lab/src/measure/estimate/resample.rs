@@ -51,6 +51,20 @@ pub(super) fn resampled(
     sums.map(quotient)
 }
 
+/// The failure rate of one resample of training seeds and episodes.
+pub(super) fn resampled_rate(policies: &[Vec<&UnitRecord>], random: &mut Generator) -> f64 {
+    let (mut failures, mut episodes) = (0_usize, 0_usize);
+    for _ in 0..policies.len() {
+        for record in &policies[random.choice(policies.len())] {
+            let count = record.episodes.len();
+            let failed = |_: &usize| record.episodes[random.choice(count)].failed();
+            failures += (0..count).filter(failed).count();
+            episodes += count;
+        }
+    }
+    failures as f64 / episodes.max(1) as f64
+}
+
 /// Failure rates of two arms in one resample of the same training seeds and episodes.
 pub(super) fn resampled_pair(
     before: &[Vec<&UnitRecord>],

@@ -157,6 +157,28 @@ impl Axis {
         }
     }
 
+    /// An axis of rates on a logarithmic scale up to 1, from the smallest that can be told from 0. What never happened
+    /// has a place of its own, to the left of a gap.
+    pub(crate) fn of_rare_rates(label: &str, smallest: f64) -> Axis {
+        let smallest = smallest.clamp(1e-6, 0.1);
+        let never = smallest / 2.5;
+        let powers = (smallest.log10().ceil() as i32..=0).map(|power| {
+            let decimals = power.unsigned_abs() as usize;
+            (10_f64.powi(power), format!("{:.decimals$}", 10_f64.powi(power)))
+        });
+        Axis {
+            label: label.to_owned(),
+            scale: Scale::Log,
+            range: [never / 1.3, 1.0],
+            ticks: std::iter::once((never, "0".to_owned())).chain(powers).collect(),
+        }
+    }
+
+    /// Where a rate stands on such an axis: one that never happened, at its own place.
+    pub(crate) fn rare(&self, rate: f64) -> f64 {
+        if rate > 0.0 { rate } else { self.ticks.first().map_or(rate, |(never, _)| *never) }
+    }
+
     /// An axis that holds all these values, with round ticks.
     pub(crate) fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
         let finite = values.filter(|value| value.is_finite());
@@ -348,5 +370,14 @@ mod tests {
         let names: Vec<&str> = rates.ticks.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names[0..3], ["0", "0.0001", "0.0002"]);
         assert_eq!(names[names.len() - 3..], ["0.1", "0.2", "0.5"]);
+    }
+
+    #[test]
+    fn on_an_axis_of_rare_rates_zero_has_its_own_place() {
+        let axis = Axis::of_rare_rates("", 1.0 / 800.0);
+        let names: Vec<&str> = axis.ticks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["0", "0.01", "0.1", "1"]);
+        let at = |rate| axis.place(axis.rare(rate));
+        assert!(0.0 < at(0.0) && at(0.0) + 0.05 < at(1.0 / 800.0) && at(1.0) == 1.0);
     }
 }

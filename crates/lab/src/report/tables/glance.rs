@@ -79,7 +79,7 @@ fn sum(happened: f64, parts: [f64; 3]) -> String {
 }
 
 /// What the means are taken over.
-fn traffic(regimes: &[&str]) -> String {
+pub(crate) fn traffic(regimes: &[&str]) -> String {
     match regimes {
         [only] => format!("{only} traffic"),
         all if all.len() == REGIMES.len() => {

@@ -5,16 +5,22 @@
 //! a promise was kept could have come out otherwise: nothing here is so by construction.
 
 use super::{INTERVALS, names};
-use crate::measure::estimate::{Cell, Results, metric};
+use crate::measure::estimate::{Cell, Estimate, Results, metric};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::RiskSource;
 use crate::play::sensor::SensorSpec;
 use crate::report::table::{Entry, Table};
 
-/// What was promised of a cell: what could not be avoided, what came into view, and the budget. `None` for an
-/// arm that promises nothing, and where the critic is not known to be conservative in such traffic.
+/// What was promised of a cell. `None` for an arm that promises nothing, and where the critic is not known to be
+/// conservative in such traffic.
 pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
-    let arm: Arm = cell.arm.parse().ok().filter(|arm: &Arm| arm.promises())?;
+    let arm: Arm = cell.arm.parse().ok()?;
+    if arm.promises() { allowed(results, cell) } else { None }
+}
+
+/// What a budget allows in a cell, whether or not its arm promises to keep to it: what could not be avoided, what came
+/// into view, and the budget. `None` where the critic is not known to be conservative in such traffic.
+pub(crate) fn allowed(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let eyes = results.sensor();
     let sensor = SensorSpec::load(eyes).ok()?.sensor();
     let critic = RiskSource::behind(&sensor).load(cell.task.parse().ok()?).ok()?;
@@ -22,7 +28,8 @@ pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let is_known = |regime: &&str| critic.card().is_conservative_behind(regime, eyes);
     regimes.iter().all(is_known).then_some(())?;
     let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
-    let budget = arm.given().or_else(usual)?;
+    let given = cell.arm.parse().ok().and_then(|arm: Arm| arm.given());
+    let budget = given.or_else(usual)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
     Some(mean("start")? + mean("arriving")? + budget)
 }
@@ -39,6 +46,15 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
+    /// Whether so much is at most what was promised.
+    pub(crate) fn of(found: &Estimate, promised: f64) -> Kept {
+        match found {
+            found if found.value <= promised => Kept::Yes,
+            found if found.interval[0] <= promised => Kept::WithinInterval,
+            _ => Kept::No,
+        }
+    }
+
     /// In a table.
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -53,11 +69,7 @@ impl Kept {
 pub(crate) fn kept(results: &Results<'_>, cell: Cell<'_>) -> Option<Kept> {
     let promised = promised(results, cell)?;
     let found = results.estimate(cell, metric("collision_rate"))?;
-    Some(match found {
-        found if found.value <= promised => Kept::Yes,
-        found if found.interval[0] <= promised => Kept::WithinInterval,
-        _ => Kept::No,
-    })
+    Some(Kept::of(&found, promised))
 }
 
 /// Promised and measured, with the account, at the usual budget.
