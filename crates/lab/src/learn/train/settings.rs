@@ -13,7 +13,7 @@ use cpss_learn::{Dqn, DqnSpec, OnPolicy, OnPolicySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, PPO_LEARNING_RATE};
 use crate::tasks;
 
 /// Most worlds that feed one learner.
@@ -102,6 +102,7 @@ pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
     let mut spec: TrainSpec = toml::from_slice(file).expect("the shipped settings are valid");
     // Every learner of a task is given the same steps.
     spec.set_steps(spec.dqn.total_steps);
+    spec.on_policy.learning_rate = PPO_LEARNING_RATE;
     spec
 }
 
