@@ -62,6 +62,11 @@ impl Memory {
         Memory::of(self.file.fork().map_err(in_words)?)
     }
 
+    /// The same with evidence of both kinds begun anew, after an alarm that was seen to.
+    fn restarted(&self) -> PyResult<Memory> {
+        Memory::of(self.file.restarted().map_err(in_words)?)
+    }
+
     /// What some forks of one memory have found together, in this order.
     #[staticmethod]
     fn join(forks: Vec<PyRef<'_, Memory>>) -> PyResult<Memory> {

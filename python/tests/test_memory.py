@@ -167,6 +167,10 @@ def test_a_fleet_is_forked_and_joined(tmp_path, risk):
     assert fleet.shift == pytest.approx(base.shift + gained, abs=1e-12) and gained < 0.0, "what did not happen is a surprise, too"
     fleet.save(tmp_path / "fleet.json")
     assert cpss.Memory.load(tmp_path / "fleet.json") == fleet == pickle.loads(pickle.dumps(fleet))
+    anew = fleet.restarted()
+    assert anew.evidence < fleet.evidence and anew.shift == fleet.shift and anew.episodes == fleet.episodes
+    with pytest.raises(ValueError, match="fleet"):
+        cars[0].restarted()
     for wrong, why in (([cars[0], cars[0]], "the same memory"), ([base], "was not forked"), ([], "no memory")):
         with pytest.raises(ValueError, match=why):
             cpss.Memory.join(wrong)

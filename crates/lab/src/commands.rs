@@ -104,6 +104,8 @@ enum MemoryCommand {
     Fork(memory::ForkOptions),
     /// Put together what the cars of a fleet have found since they were forked
     Merge(memory::MergeOptions),
+    /// Begin the evidence anew, after an alarm that was seen to
+    Restart(memory::RestartOptions),
 }
 
 /// Reads the command line, does what it says, and tells the person at the terminal what went wrong, if anything did.
@@ -156,6 +158,7 @@ fn run_command(command: Command) -> Result<()> {
         Command::Memory(MemoryCommand::Show(options)) => memory::show(&options),
         Command::Memory(MemoryCommand::Fork(options)) => memory::fork(&options),
         Command::Memory(MemoryCommand::Merge(options)) => memory::merge(&options),
+        Command::Memory(MemoryCommand::Restart(options)) => memory::restart(&options),
         Command::Audit(options) => audit::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::Bench(options) => bench::run(&options),

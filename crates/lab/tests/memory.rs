@@ -161,12 +161,37 @@ fn what_the_cars_of_a_fleet_have_found_is_merged() {
     assert!(merge(&["one.json", "one.json"]).unwrap_err().contains("count twice"));
     assert!(!at.join("fleet.json").exists());
     assert!(merge(&["one.json", "two.json"]).unwrap().contains("episodes          6"));
+    assert!(merge(&["one.json", "two.json"]).unwrap_err().contains("is there already"));
+    let over_base = ["memory", "merge", "one.json", "two.json", "--out", "base.json"];
+    assert!(cpss(at, &over_base).unwrap().contains("episodes          6"));
     // It is a memory like any other.
     play(at, 1_000_030, 1, &["--memory", "fleet.json"]).unwrap();
     let shown: Value =
         serde_json::from_str(&cpss(at, &["memory", "show", "fleet.json", "--json"]).unwrap())
             .unwrap();
     assert_eq!(shown[0]["episodes"], 7);
+}
+
+#[test]
+fn after_an_alarm_that_was_seen_to_evidence_begins_anew_and_risks_stay_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    play(at, 1_000_000, 12, &["--memory", "car.json", "--risk", "stationary"]).unwrap();
+    let shown = |name| -> Value {
+        serde_json::from_str(&cpss(at, &["memory", "show", name, "--json"]).unwrap()).unwrap()
+    };
+    let before = shown("car.json")[0].clone();
+    assert!(!before["alarms"].as_array().unwrap().is_empty(), "{before}");
+    cpss(at, &["memory", "restart", "car.json"]).unwrap();
+    let after = shown("car.json")[0].clone();
+    assert!(after["alarms"].as_array().unwrap().is_empty(), "{after}");
+    assert_eq!(after["recalibration"], before["recalibration"]);
+    assert!(after["recalibration"].as_f64().unwrap() > 0.0);
+    assert_eq!(after["episodes"], before["episodes"]);
+    // It goes on, and a fleet's part is not restarted by itself.
+    play(at, 1_000_020, 1, &["--memory", "car.json", "--risk", "stationary"]).unwrap();
+    cpss(at, &["memory", "fork", "car.json", "--out", "one.json"]).unwrap();
+    assert!(cpss(at, &["memory", "restart", "one.json"]).unwrap_err().contains("fleet"));
 }
 
 #[test]

@@ -53,6 +53,14 @@ class Memory:
         """One for another shield of a fleet: it goes on from this one, and remembers what it adds."""
         return Memory(self._found.fork())
 
+    def restarted(self) -> Memory:
+        """The same after an alarm that was seen to: evidence begins anew, and what risks are raised by stays.
+
+        Raises:
+            ValueError: if it is a fork: join the fleet, and restart that.
+        """
+        return Memory(self._found.restarted())
+
     @staticmethod
     def join(forks: Iterable[Memory]) -> Memory:
         """The memory of a fleet: of one shield that lived through all that these forks of one memory have, in this order.

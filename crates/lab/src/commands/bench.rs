@@ -59,10 +59,11 @@ pub(super) fn run(options: &Options) -> Result<()> {
         }
         for (name, task) in &report.shielded {
             say!(
-                "{name} with its policy: {:.0} steps/s, under the shield {:.0}; a whole decision: {}",
+                "{name} with its policy: {:.0} steps/s, under the shield {:.0}; a whole decision: {}; behind a sensor: {}",
                 task.unshielded_steps_per_second,
                 task.steps_per_second,
-                task.decision
+                task.decision,
+                task.behind_sensor
             )?;
         }
         say!("shield alone, a decision: {}", report.shield)?;

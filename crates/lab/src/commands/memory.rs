@@ -55,9 +55,22 @@ pub(super) struct MergeOptions {
     /// The cars' memories, forked from one base
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where the fleet's goes
+    /// Where the fleet's goes: a new file, or over the one that the cars were forked from
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+/// Options of `cpss memory restart`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Risks stay raised by what was found; only the evidence, and with it the alarm, begins anew.
+The next alarm about traffic raises them at once again. Example:
+  cpss memory restart car.json"
+)]
+pub(super) struct RestartOptions {
+    /// The memory, changed in place
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 /// Runs `cpss memory show`.
@@ -102,8 +115,28 @@ pub(super) fn merge(options: &MergeOptions) -> Result<()> {
         "{} is one of the cars' memories: give another place",
         options.out.display()
     );
+    if options.out.exists() {
+        // Over the base that it goes on from, and over nothing else that somebody has found.
+        let there = MemoryFile::read(&options.out)?.sha256();
+        let base = cars.first().and_then(|(_, car)| car.base.as_ref());
+        ensure!(
+            base.is_some_and(|base| base.sha256 == there),
+            "{} is there already, and is not what the cars were forked from: give another place",
+            options.out.display()
+        );
+    }
     fleet.write(&options.out)?;
     print_for_people(&options.out.display().to_string(), &fleet)
+}
+
+/// Runs `cpss memory restart`.
+pub(super) fn restart(options: &RestartOptions) -> Result<()> {
+    let name = options.file.display().to_string();
+    let _lock = Lock::take_file(&options.file, "cpss memory restart")?;
+    let file = MemoryFile::read(&options.file)?;
+    let file = file.restarted().with_context(|| format!("the memory {name}"))?;
+    file.write(&options.file)?;
+    print_for_people(&name, &file)
 }
 
 fn document(name: &str, file: &MemoryFile) -> Result<serde_json::Value> {

@@ -179,6 +179,22 @@ impl MemoryFile {
         Ok(MemoryFile { base, memory: MemoryLine::of(&self.memory()?.fork()), ..self.clone() })
     }
 
+    /// The same after an alarm that was seen to: the evidence of both kinds begins anew, and what risks are raised by
+    /// stays.
+    ///
+    /// # Errors
+    ///
+    /// A fork, whose evidence counts from its base; or numbers that no memory can hold.
+    pub fn restarted(&self) -> Result<MemoryFile> {
+        ensure!(
+            self.base.is_none(),
+            "it is one car's part of a fleet's memory: merge the fleet, restart that, and fork it again"
+        );
+        let mut memory = self.memory()?;
+        memory.restart_evidence();
+        Ok(MemoryFile { memory: MemoryLine::of(&memory), ..self.clone() })
+    }
+
     /// The memory of a fleet, from its cars' files with their names, in this order.
     ///
     /// # Errors

@@ -228,13 +228,26 @@ impl Sight {
         action: Action<'_>,
         seen: &mut [f32],
     ) -> Result<Step, ActionError> {
-        let Some(eyes) = &mut self.eyes else { return world.step(action, seen) };
-        let step = eyes.step(world, action, seen)?;
+        let step = self.advance(world, action, seen)?;
         self.look(world.task().decision_time);
         Ok(step)
     }
 
-    fn look(&mut self, elapsed: f64) {
+    /// Steps the world and takes readings of it, at which nobody has looked yet; [`Sight::look`] comes after.
+    pub(crate) fn advance(
+        &mut self,
+        world: &mut World,
+        action: Action<'_>,
+        seen: &mut [f32],
+    ) -> Result<Step, ActionError> {
+        match &mut self.eyes {
+            Some(eyes) => eyes.step(world, action, seen),
+            None => world.step(action, seen),
+        }
+    }
+
+    /// Takes the latest readings into account, so long after those before.
+    pub(crate) fn look(&mut self, elapsed: f64) {
         let Some(eyes) = &self.eyes else { return };
         self.sensed.observe(eyes.world());
         let task = eyes.world().task();

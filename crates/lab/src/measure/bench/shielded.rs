@@ -3,9 +3,11 @@
 //! Plays a shipped policy on training seeds by turns without and with the shield, on one thread. A
 //! *whole decision* is all that the shield adds before the world moves on: looking at the scene, the
 //! cost of every action, the verdict, and afterwards the settlement. By turns, so that both meet the same
-//! neighbours on the machine.
+//! neighbours on the machine. A third turn is behind the `fair` sensor, where a decision also follows every car
+//! through its readings.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -20,6 +22,7 @@ use super::{Percentiles, percentiles};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::RiskSource;
 use crate::play::policy::PolicySource;
+use crate::play::sensor::{Behind, Gaze, SensorSpec, Sight};
 use crate::tasks::policy_config;
 
 /// What a task's episodes take.
@@ -27,11 +30,16 @@ use crate::tasks::policy_config;
 pub(crate) struct ShieldedReport {
     /// Time of a whole decision.
     pub decision: Percentiles,
+    /// The same behind a sensor, with the tracker.
+    pub behind_sensor: Percentiles,
     /// Decisions per second under the shield, on one thread.
     pub steps_per_second: f64,
     /// Decisions per second of world and policy alone, on one thread.
     pub unshielded_steps_per_second: f64,
 }
+
+/// The sensor of the third turn.
+const EYES: &str = "fair";
 
 /// Episodes between two turns.
 const TURN: u64 = 2;
@@ -45,13 +53,9 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
         seen: vec![0.0; task.observer.len()],
         preferences: Vec::new(),
     };
-    let mut guard = Guard {
-        risk: RiskModel::new(&task, RiskSource::default().load(id)?)?,
-        shield: Shield::new(Arm::Cpss(None).shield(&ShieldSettings::shipped(id)?))
-            .map_err(|error| anyhow!("{error}"))?,
-        scene: Scene::default(),
-        times: Vec::new(),
-    };
+    let mut guard = Guard::new(&task, &RiskSource::Drift, None)?;
+    let eyes = Gaze::through(SensorSpec::load(EYES)?.sensor(), Behind::Shield);
+    let mut behind = Guard::new(&task, &RiskSource::Sensed, Sight::through(eyes))?;
     let mut world = World::new(task, 0);
     let (mut plain, mut shielded) = ((0_u64, Duration::ZERO), (0_u64, Duration::ZERO));
     let started = Instant::now();
@@ -64,11 +68,13 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
             let account = if guarded { &mut shielded } else { &mut plain };
             *account = (account.0 + steps, account.1 + begin.elapsed());
         }
+        driver.drive(&mut world, seed..seed + TURN, Some(&mut behind))?;
         seed += TURN;
     }
     let rate = |(steps, time): (u64, Duration)| steps as f64 / time.as_secs_f64();
     Ok(ShieldedReport {
         decision: percentiles(&mut guard.times),
+        behind_sensor: percentiles(&mut behind.times),
         steps_per_second: rate(shielded),
         unshielded_steps_per_second: rate(plain),
     })
@@ -77,15 +83,16 @@ pub(super) fn measure(id: TaskId, seconds: f64) -> Result<ShieldedReport> {
 /// The reports of some tasks as a table.
 pub(crate) fn markdown(reports: &BTreeMap<&'static str, ShieldedReport>) -> String {
     let mut lines = vec![
-        "| task | a whole decision, p50 | p99 | decisions/s without the shield | with it |"
+        "| task | a whole decision, p50 | p99 | with tracker, p99 | decisions/s without the shield | with it |"
             .to_owned(),
-        "|---|---|---|---|---|".to_owned(),
+        "|---|---|---|---|---|---|".to_owned(),
     ];
     lines.extend(reports.iter().map(|(name, report)| {
-        let ShieldedReport { decision, steps_per_second, unshielded_steps_per_second } = report;
-        let [p50, p99] = [decision.p50_ns, decision.p99_ns].map(|time| time as f64 / 1e3);
+        let ShieldedReport { decision, steps_per_second, unshielded_steps_per_second, .. } = report;
+        let [p50, p99, behind] =
+            [decision.p50_ns, decision.p99_ns, report.behind_sensor.p99_ns].map(|time| time as f64 / 1e3);
         format!(
-            "| {name} | {p50:.1} µs | {p99:.1} µs | {unshielded_steps_per_second:.0} | {steps_per_second:.0} |"
+            "| {name} | {p50:.1} µs | {p99:.1} µs | {behind:.1} µs | {unshielded_steps_per_second:.0} | {steps_per_second:.0} |"
         )
     }));
     lines.push(String::new());
@@ -104,6 +111,8 @@ struct Guard {
     risk: RiskModel,
     shield: Shield,
     scene: Scene,
+    /// What it sees the world through, if that is not perfect.
+    sight: Option<Sight>,
     times: Vec<u64>,
 }
 
@@ -119,7 +128,7 @@ impl Driver {
         for seed in seeds {
             world.reset(Some(seed), &mut self.seen);
             if let Some(guard) = &mut guard {
-                guard.shield.reset();
+                guard.begin(world, seed)?;
             }
             loop {
                 let values = self.policy.q_values(steps, &self.seen)?;
@@ -143,6 +152,23 @@ impl Driver {
 }
 
 impl Guard {
+    fn new(task: &Arc<Task>, risk: &RiskSource, sight: Option<Sight>) -> Result<Guard> {
+        let settings = ShieldSettings::shipped(task.id)?;
+        Ok(Guard {
+            risk: RiskModel::new(task, risk.load(task.id)?)?,
+            shield: Shield::new(Arm::Cpss(None).shield(&settings))
+                .map_err(|error| anyhow!("{error}"))?,
+            scene: Scene::default(),
+            sight,
+            times: Vec::new(),
+        })
+    }
+
+    fn begin(&mut self, world: &World, seed: u64) -> Result<()> {
+        self.shield.reset();
+        self.sight.as_mut().map_or(Ok(()), |sight| sight.begin(world, seed))
+    }
+
     fn step(
         &mut self,
         world: &mut World,
@@ -151,8 +177,14 @@ impl Guard {
         seen: &mut [f32],
     ) -> Result<cpss_highway::Step> {
         let begin = Instant::now();
-        self.scene.observe(world);
-        let assessment = self.risk.assess(&self.scene);
+        let scene = match self.sight.as_ref().and_then(Sight::scene) {
+            Some(scene) => scene,
+            None => {
+                self.scene.observe(world);
+                &self.scene
+            }
+        };
+        let assessment = self.risk.assess(scene);
         let situation = Situation {
             proposal,
             costs: &assessment.costs,
@@ -161,8 +193,15 @@ impl Guard {
         };
         let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
         let judging = begin.elapsed();
-        let step = world.step(Action::Index(decision.executed()), seen)?;
+        let action = Action::Index(decision.executed());
+        let step = match &mut self.sight {
+            None => world.step(action, seen)?,
+            Some(sight) => sight.advance(world, action, seen)?,
+        };
         let begin = Instant::now();
+        if let Some(sight) = &mut self.sight {
+            sight.look(world.task().decision_time);
+        }
         self.shield
             .settle(decision, decision.cost_executed())
             .map_err(|error| anyhow!("{error}"))?;
