@@ -3,6 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | [`episode`] | what happens in one shielded episode? The main flow of the whole project |
+//! | [`observer`] | who follows it, and what are they told? |
 //! | `tally` | what is added to its record with each decision? |
 //! | [`ending`] | how did a step end, and what did it cost? |
 //! | [`branch`] | what would a replaced action have led to? |
@@ -23,6 +24,7 @@ pub mod critic;
 pub mod ending;
 pub mod episode;
 pub mod memory;
+pub mod observer;
 pub(crate) mod oracle;
 pub mod policy;
 pub mod regime;

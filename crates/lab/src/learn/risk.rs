@@ -7,9 +7,11 @@
 //! | `weave` | how does an ego without brakes lose way? |
 //! | [`measure`] | what comes of shielded episodes, and of single actions? |
 //! | [`rounds`] | how do rounds of data and learning make a critic? |
+//! | [`account`] | what do measured episodes come to? |
 //! | [`calibrate`] | do its risks agree with what happens? |
 //! | [`likeness`] | what is the traffic like that it knows? |
 
+pub(crate) mod account;
 pub(crate) mod calibrate;
 pub(crate) mod collect;
 mod driver;

@@ -8,19 +8,17 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Step, Task, World};
+use cpss_highway::{Action, Scene, Step, World};
 use cpss_learn::QFunction;
 use cpss_learn::network::greedy;
-use cpss_risk::{Blame, Foresight, Hazard, LearnedRisk, Portrait, RiskModel};
-use cpss_shield::{
-    Account, Certificate, Decision, Ledger, Memory, RiskRules, RiskSpec, Settlement, Shield,
-    Situation,
-};
+use cpss_risk::{Foresight, LearnedRisk, Portrait, RiskModel};
+use cpss_shield::{Account, Decision, Memory, RiskRules, RiskSpec, Settlement, Shield, Situation};
 
 use super::arm::{Arm, ShieldSettings};
 use super::barrier::barrier_costs;
 use super::branch::{Branch, Brancher, look_ahead};
 use super::ending::{budget_left, realised_cost};
+use super::observer::{Judged, Observer, Outcome, blame};
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
 use super::sensor::{Gaze, Sight};
@@ -28,64 +26,6 @@ use super::tally::{Taken, Tally};
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::memory::{MemoryLine, MemorySettings};
-use crate::record::what_if::WhatIf;
-
-/// Someone who is told what happens while an episode is played, and changes nothing.
-pub trait Observer {
-    /// An episode is about to begin with this memory, which goes on from those before.
-    fn remember(&mut self, _settings: &MemorySettings, _memory: &Memory) {}
-    /// An episode begins.
-    fn begin(&mut self, _seed: u64, _task: &Task, _shield: &Shield, _risk: &LearnedRisk) {}
-    /// Whether it wants to know who is to blame for a refusal, which takes its time.
-    fn wants_blame(&self) -> bool {
-        false
-    }
-    /// A proposal was judged.
-    fn judged(&mut self, _judged: &Judged<'_>) {}
-    /// The world was stepped and the decision settled.
-    fn settled(&mut self, _outcome: &Outcome<'_>) {}
-    /// The episode is over.
-    fn end(&mut self, _scene: &Scene, _record: &EpisodeRecord, _certificate: &Certificate) {}
-}
-
-/// Nobody.
-impl Observer for () {}
-
-/// A decision, with all that led to it.
-#[derive(Clone, Copy, Debug)]
-pub struct Judged<'a> {
-    /// What the shield was told.
-    pub situation: &'a Situation<'a>,
-    /// What it answered.
-    pub decision: &'a Decision,
-    /// The cap it is under.
-    pub tau_cap: f64,
-    /// The world as it was.
-    pub scene: &'a Scene,
-    /// The world as the shield took it to be, if it looked through a sensor.
-    pub seen: Option<&'a Scene>,
-    /// What each action risks, as the critic has it.
-    pub risks: &'a [f64],
-    /// What cannot be avoided: the least of these, as recalibrated.
-    pub unavoidable: f64,
-    /// Who is to blame for the risk of a proposal that was refused.
-    pub blame: Option<&'a Blame>,
-}
-
-/// What came of a decision.
-#[derive(Clone, Copy, Debug)]
-pub struct Outcome<'a> {
-    /// How close the step came to anything.
-    pub closeness: f64,
-    /// How it was settled.
-    pub settlement: &'a Settlement,
-    /// The ledger afterwards.
-    pub ledger: &'a Ledger,
-    /// The step's reward.
-    pub reward: f64,
-    /// If another action ran than the proposed one: what that one would have led to.
-    pub what_if: Option<&'a WhatIf>,
-}
 
 /// Everything needed to play episodes of one cell; keep one per thread.
 pub struct Player<'a> {
@@ -453,22 +393,6 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
-}
-
-/// Who is to blame for the risk of an action in the scene as it is seen: a body of the true one.
-fn blame(
-    risk: &mut RiskModel,
-    action: Action<'_>,
-    (seen, truth): (&Scene, &Scene),
-) -> Option<Blame> {
-    let mut blame = risk.blame(seen, action)?;
-    if let Hazard::Car(place) = blame.hazard {
-        let id = seen.others.get(place)?.id;
-        let place = truth.others.iter().position(|other| other.id == id);
-        // A car that is only remembered is nobody whom one could point at.
-        blame.hazard = place.map_or(Hazard::Road, Hazard::Car);
-    }
-    Some(blame)
 }
 
 /// Proposals of the random arm, from a stream that belongs to nobody else.

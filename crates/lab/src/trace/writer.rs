@@ -16,7 +16,7 @@ use super::format::{
 use super::road::Road;
 use crate::play::arm::Arm;
 use crate::play::critic::hash;
-use crate::play::episode::{Judged, Observer, Outcome};
+use crate::play::observer::{Judged, Observer, Outcome};
 use crate::play::sensor::PERFECT;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;

@@ -13,7 +13,8 @@ use cpss_risk::LearnedRisk;
 use cpss_risk::card::{Bin, Card};
 use serde::Serialize;
 
-use crate::learn::risk::calibrate::{Account, reliability};
+use crate::learn::risk::account::Account;
+use crate::learn::risk::calibrate::reliability;
 use crate::learn::risk::measure::{play, try_out};
 use crate::learn::risk::{Conditions, load_regimes, load_sensors, tries};
 use crate::play::arm::{Arm, ShieldSettings};

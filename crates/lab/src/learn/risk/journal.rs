@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use cpss_learn::events::EventWriter;
 
-use super::calibrate::Account;
+use super::account::Account;
 use crate::learn::files::{RunFiles, unix_time};
 use crate::terminal::note;
 

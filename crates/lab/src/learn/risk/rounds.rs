@@ -21,7 +21,8 @@ use cpss_risk::card::Learning;
 use serde::Serialize;
 
 use super::USUAL_THRESHOLD;
-use super::calibrate::{Account, Known, Stage, certify, uncalibrated};
+use super::account::Account;
+use super::calibrate::{Known, Stage, certify, uncalibrated};
 use super::collect::collect;
 use super::journal::Journal;
 use crate::files::atomic::write_atomically;

@@ -1,0 +1,122 @@
+//! What do measured episodes come to?
+//!
+//! An [`Account`] puts what was foretold of episodes beside how they ended; [`Accounts`] also by regime and by sensor.
+
+use serde::Serialize;
+
+use super::Conditions;
+use crate::record::EpisodeRecord;
+
+/// What measured episodes come to, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Account {
+    /// Episodes.
+    pub episodes: u64,
+    /// Share with an incident.
+    pub incidents: f64,
+    /// Mean return.
+    pub return_mean: f64,
+    /// Share of decisions on which the proposal was refused.
+    pub interventions: f64,
+    /// Share of these that happened only because of what had been spent before.
+    pub by_ledger: f64,
+    /// Unavoidable risk at the start.
+    pub start: f64,
+    /// Avoidable risk that was let through.
+    pub chosen: f64,
+    /// Risk that came into view.
+    pub arriving: f64,
+    /// What was not foreseen; the incidents are the sum of these four.
+    pub surprise: f64,
+    /// 95 % interval of the last.
+    pub surprise_ci95: [f64; 2],
+}
+
+impl Account {
+    /// Sums episodes up.
+    pub(crate) fn of(all: &[EpisodeRecord]) -> Account {
+        let n = all.len().max(1) as f64;
+        let mean = |number: &dyn Fn(&EpisodeRecord) -> f64| all.iter().map(number).sum::<f64>() / n;
+        let steps: u64 = all.iter().map(|episode| episode.steps).sum();
+        let refused: u64 = all.iter().map(|episode| episode.interventions).sum();
+        let by_ledger: u64 = all.iter().map(|episode| episode.by_ledger).sum();
+        let surprise = mean(&EpisodeRecord::surprise);
+        let variance = mean(&|episode| (episode.surprise() - surprise).powi(2));
+        let incidents = mean(&|episode| f64::from(u8::from(episode.failed())));
+        // Without a single incident the sample knows nothing of their spread: as if there had been one.
+        let half = 1.96 * (variance.max(1.0 / n) / n).sqrt();
+        Account {
+            episodes: all.len() as u64,
+            incidents,
+            return_mean: mean(&|episode| episode.episode_return),
+            interventions: refused as f64 / steps.max(1) as f64,
+            by_ledger: by_ledger as f64 / refused.max(1) as f64,
+            start: mean(&|episode| episode.start),
+            chosen: mean(&|episode| episode.chosen),
+            arriving: mean(&|episode| episode.arriving),
+            surprise,
+            surprise_ci95: [surprise - half, surprise + half],
+        }
+    }
+
+    /// Whether risks were, with confidence, not underestimated.
+    pub(crate) fn is_conservative(&self) -> bool {
+        self.surprise_ci95[1] <= 0.0
+    }
+}
+
+/// The account of all episodes, and of those of each regime.
+pub(super) struct Accounts {
+    pub(super) all: Account,
+    pub(super) by_regime: Vec<Account>,
+    pub(super) by_sensor: Vec<Account>,
+}
+
+impl Accounts {
+    /// Sorts episodes by regime and by sensor: [`play`](super::measure::play) takes them by turns.
+    pub(super) fn of(all: &[EpisodeRecord], conditions: Conditions<'_>) -> Accounts {
+        let those = |count: usize, place_of: &dyn Fn(u64) -> usize| {
+            let of = |place| {
+                let own = all.iter().filter(|episode| place_of(episode.seed) == place);
+                Account::of(&own.cloned().collect::<Vec<_>>())
+            };
+            (0..count).map(of).collect()
+        };
+        Accounts {
+            all: Account::of(all),
+            by_regime: those(conditions.regimes.len(), &|seed| conditions.regime_of(seed)),
+            by_sensor: those(conditions.sensors.len(), &|seed| conditions.sensor_of(seed)),
+        }
+    }
+
+    /// Whether risks were, with confidence, not underestimated, and in no regime and behind no sensor so on average.
+    pub(super) fn is_conservative(&self) -> bool {
+        let mut each = self.by_regime.iter().chain(&self.by_sensor);
+        self.all.is_conservative() && each.all(|own| own.surprise <= 0.0)
+    }
+
+    /// In words, the regimes' surprises behind the whole.
+    pub(super) fn tell(&self) -> String {
+        let each = self.by_regime.iter().map(|regime| format!("{:+.4}", regime.surprise));
+        let words = format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "));
+        match self.by_sensor.as_slice() {
+            [] | [_] => words,
+            several => {
+                let each = several.iter().map(|own| format!("{:+.4}", own.surprise));
+                format!("{words}; by sensor {}", each.collect::<Vec<_>>().join(" "))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Account { incidents, return_mean, start, chosen, arriving, surprise, .. } = self;
+        write!(
+            f,
+            "incidents {incidents:.4} = start {start:.4} + chosen {chosen:.4} + arriving {arriving:.4} + \
+             surprise {surprise:+.4}; return {return_mean:.2}, interventions {:.1} %",
+            100.0 * self.interventions
+        )
+    }
+}
