@@ -21,6 +21,7 @@ use super::ending::{budget_left, realised_cost};
 use super::observer::{Judged, Observer, Outcome, blame};
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
+use super::seed::random_proposals;
 use super::sensor::{Gaze, Sight};
 use super::tally::{Taken, Tally};
 use crate::record::EpisodeRecord;
@@ -393,9 +394,4 @@ impl<'a> Player<'a> {
             (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
         }
     }
-}
-
-/// Proposals of the random arm, from a stream that belongs to nobody else.
-pub(crate) fn random_proposals(seed: u64) -> Generator {
-    Generator::seeded(seed ^ 0xa2_1b9e_0000)
 }

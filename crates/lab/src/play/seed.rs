@@ -5,6 +5,7 @@
 //! around, it would play training seeds as if they were reporting ones.
 
 use anyhow::{Context, Result};
+use cpss_highway::random::Generator;
 
 /// Reads a seed: a whole number that is not negative.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
@@ -23,6 +24,11 @@ pub(crate) fn check(first: u64, episodes: u64) -> Result<()> {
     last.map(|_| ()).with_context(|| {
         format!("{episodes} episodes from seed {first} on need seeds beyond 2^64 - 1")
     })
+}
+
+/// Proposals of the random arm, from a stream that belongs to nobody else.
+pub(crate) fn random_proposals(seed: u64) -> Generator {
+    Generator::seeded(seed ^ 0xa2_1b9e_0000)
 }
 
 #[cfg(test)]

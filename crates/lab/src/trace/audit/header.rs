@@ -13,7 +13,7 @@ use cpss_shield::Mode;
 
 use super::finding::{Problem, same};
 use crate::play::arm::{Arm, ShieldSettings};
-use crate::play::episode::random_proposals;
+use crate::play::seed::random_proposals;
 use crate::record::exact::Exact;
 use crate::tasks::policy_task;
 use crate::trace::format::Header;
