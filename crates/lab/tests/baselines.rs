@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use cpss_learn::Policy;
+use cpss_learn::policy::card;
 use serde_json::Value;
 
 const PLAN: &str = "tasks = [\"merge-v0\"]\nregimes = [\"stationary\", \"high\"]\npolicies = [0, 2]\n\
@@ -35,7 +37,12 @@ fn prepared() -> tempfile::TempDir {
         fs::create_dir_all(&place).unwrap();
         for seed in [0, 2] {
             let name = format!("{seed}.safetensors");
-            fs::copy(shipped.join(&name), place.join(&name)).unwrap();
+            let bytes = fs::read(shipped.join(&name)).unwrap();
+            let policy = Policy::from_bytes(&bytes).unwrap();
+            let mut card = policy.card().clone();
+            card.insert(card::ALGORITHM.to_owned(), method.to_owned());
+            let named = Policy::new(policy.network().clone(), card);
+            fs::write(place.join(&name), named.to_bytes()).unwrap();
         }
     }
     folder
@@ -107,6 +114,12 @@ fn what_is_missing_is_said_before_anything_is_played() {
     };
     let words = "there is no baselines/merge-v0/cpo/2.safetensors; `cpss train --baselines` makes";
     assert!(refusal(&[]).contains(words), "{}", refusal(&[]));
+    let (first, last) =
+        ("baselines/merge-v0/cpo/0.safetensors", "baselines/merge-v0/cpo/2.safetensors");
+    fs::copy(folder.path().join(first), folder.path().join(last)).unwrap();
+    let words = "cpo/2.safetensors is a policy of merge-v0 by cpo, seed 0, says its card";
+    assert!(refusal(&[]).contains(words), "{}", refusal(&[]));
+    fs::remove_file(folder.path().join(last)).unwrap();
     assert!(!folder.path().join("out/baselines/random").exists());
     assert!(refusal(&["--methods", "dqn,trpo"]).contains("`trpo` is no method: give one of dqn"));
     fs::write(folder.path().join("doc.md"), "no markers\n").unwrap();

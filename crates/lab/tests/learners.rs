@@ -101,9 +101,12 @@ fn a_paused_run_of_each_kind_ends_as_an_uninterrupted_one() {
         place.well(&format!("{train} --out whole.safetensors"));
         let (is_well, _) = place.cpss(&format!("{train} --out cut.safetensors --pause-at 400"));
         assert!(!is_well);
-        let (is_well, said) =
-            place.cpss("train --env merge-v0 --settings small.toml --out cut.safetensors --resume");
-        assert!(!is_well && said.contains("cut.checkpoint"), "{said}");
+        for other in ["--algorithm static-shield", "--algorithm dqn"] {
+            let (is_well, said) = place.cpss(&format!(
+                "train --env merge-v0 {other} --settings small.toml --out cut.safetensors --resume"
+            ));
+            assert!(!is_well && said.contains("begun otherwise"), "{said}");
+        }
         place.well(&format!("{train} --out cut.safetensors --resume"));
         assert!(place.bytes("whole.safetensors") == place.bytes("cut.safetensors"), "{learner}");
     }
@@ -120,6 +123,16 @@ fn one_command_trains_what_is_missing_and_no_more() {
     std::fs::remove_file(place.path("all/merge-v0/lagrangian/3.safetensors")).unwrap();
     assert!(place.well(&format!("{train} --algorithm lagrangian")).contains("1 runs trained"));
     assert!(first == place.bytes("all/merge-v0/lagrangian/3.safetensors"));
+    // A policy of other steps, or of another learner, is not taken for the one that is asked for.
+    std::fs::copy(
+        place.path("all/merge-v0/lagrangian/2.safetensors"),
+        place.path("all/merge-v0/lagrangian/3.safetensors"),
+    )
+    .unwrap();
+    assert!(place.well(&format!("{train} --algorithm lagrangian")).contains("1 runs trained"));
+    let longer = train.replace("300", "304");
+    assert!(place.well(&format!("{longer} --algorithm lagrangian")).contains("5 runs trained"));
+    assert!(place.well(&format!("{train} --algorithm lagrangian")).contains("5 runs trained"));
     place.well(&format!("{train} --algorithm dqn"));
     assert!(!place.path("all/merge-v0/dqn").exists());
     let runs = String::from_utf8(place.bytes("all/training.csv")).unwrap();

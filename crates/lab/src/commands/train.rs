@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::files::atomic::write_atomically;
 use crate::learn::files::RunFiles;
 use crate::learn::train::algorithm::Algorithm;
-use crate::learn::train::graduate::graduate;
+use crate::learn::train::finish::finished_policy;
 use crate::learn::train::journal::Journal;
 use crate::learn::train::learning::{Learning, Lesson};
 use crate::learn::train::score::Score;
@@ -168,7 +168,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
         })?;
         is_stopped |= progress.steps >= until;
         if !learner.is_complete() {
-            rhythm.save(|| write_atomically(&files.checkpoint, &learner.checkpoint()))?;
+            rhythm.save(|| write_atomically(&files.checkpoint, &lesson.checkpoint(&learner)))?;
         }
     }
     let progress = learner.progress();
@@ -234,7 +234,7 @@ fn finish(
     lesson: &Lesson,
     learning: &Learning,
 ) -> Result<Score> {
-    let (policy, score) = graduate(lesson, learning, options.score_episodes, options.half)?;
+    let (policy, score) = finished_policy(lesson, learning, options.score_episodes, options.half)?;
     write_atomically(&files.result, &policy.to_bytes())?;
     if files.checkpoint.exists() {
         std::fs::remove_file(&files.checkpoint)

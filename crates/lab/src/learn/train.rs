@@ -8,12 +8,12 @@
 //! | [`settings`] | with which settings? |
 //! | [`journal`] | what is shown on the way, and what is left behind? |
 //! | [`learning`] | which learner has a run? |
-//! | [`graduate`] | what becomes of the policy? |
+//! | [`finish`] | what becomes of the policy? |
 //! | [`mod@score`] | how good is it? |
 
 pub(crate) mod algorithm;
 pub(crate) mod driving;
-pub(crate) mod graduate;
+pub(crate) mod finish;
 pub(crate) mod journal;
 pub(crate) mod learning;
 mod overseer;

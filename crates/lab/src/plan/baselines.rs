@@ -11,12 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use cpss_learn::policy::card;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::work::run_units;
 use super::{OwnPolicies, Plan};
 use crate::measure::unit::UnitRecord;
+use crate::play::policy::PolicySource;
 use crate::play::regime::REGIMES;
 use crate::tasks::{self, SHIPPED_SEEDS};
 
@@ -32,6 +34,9 @@ const BUILTIN: &str =
 
 /// The driver that has learned nothing: its arm, and its folder.
 pub(crate) const FLOOR: &str = "random";
+
+/// Seeds of a first look, on which things were tried.
+const TUNING_SEED: u64 = 1_800_000;
 
 /// How many missing files are named one by one.
 const NAMED: usize = 5;
@@ -104,9 +109,10 @@ impl BaselinePlan {
         Ok(plan)
     }
 
-    /// The same for a first look.
+    /// The same for a first look, at seeds that are no result: those of the plan stay unseen.
     pub(crate) fn quick(self) -> BaselinePlan {
-        BaselinePlan { episodes: 4, decisions: Some(20_000), ..self }
+        let first_seed = TUNING_SEED;
+        BaselinePlan { episodes: 4, decisions: Some(20_000), first_seed, ..self }
     }
 
     fn check(&self) -> Result<()> {
@@ -147,7 +153,30 @@ impl BaselinePlan {
             );
         }
         for method in &self.methods {
+            self.check_cards(*method, folder)?;
             self.plan_of(*method, folder).check().with_context(|| method.name())?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a policy that is not what its place says: its card names another task, learner or seed.
+    fn check_cards(&self, method: Method, folder: &Path) -> Result<()> {
+        for task in &self.tasks {
+            for &seed in &self.policies {
+                let Some(file) = method.file(folder, task, seed) else { continue };
+                let source = PolicySource::Safetensors(file.clone());
+                let card = source.card(task.parse()?)?.unwrap_or_default();
+                let says = |key: &str| card.get(key).map_or("", String::as_str);
+                let found = (says(card::ENV), says(card::ALGORITHM), says(card::SEED));
+                ensure!(
+                    found == (task.as_str(), method.learner().name(), seed.to_string().as_str()),
+                    "{} is a policy of {} by {}, seed {}, says its card; `cpss train --baselines` makes it anew",
+                    file.display(),
+                    found.0,
+                    if found.1.is_empty() { "dqn" } else { found.1 },
+                    found.2
+                );
+            }
         }
         Ok(())
     }

@@ -100,12 +100,13 @@ fn barrier(task: &Task, scene: &Scene, ego: &Pose, time: f64) -> f64 {
     let bodies = scene.others.iter().chain(&scene.obstacles).map(|body| {
         let found = FAR.proximity(ego, &followed(&task.network, body, time));
         let depth = (-found.clearance / DEEPEST).clamp(0.0, 1.0);
-        MOST - 2.0 * found.cost - depth
+        let height = MOST - 2.0 * found.cost - depth;
+        // A pose that makes no sense is as low as can be, never a NaN that `min` would drop.
+        if height.is_nan() { LEAST } else { height }
     });
     // An ego that holds a lane by itself cannot leave the road.
     let steers = scene.ego.as_ref().filter(|ego| ego.driver == Driver::Raw);
     let edge = steers.map(|seen| edge_barrier(&task.network, ego, seen.body.lane));
-    // The pose of a body that makes no sense costs 1 and so is -1 here, never a NaN that `min` would drop.
     bodies.chain(edge).fold(MOST, f64::min)
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Updater {
     pub(crate) cost_value: Option<Trainable>,
     policy_sweep: Sweep,
     value_sweep: Sweep,
-    lessons: Lessons,
+    prepared: Prepared,
     minibatch: Minibatch,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Learned {
 
 /// A rollout, made ready to learn from.
 #[derive(Clone, Debug, Default)]
-struct Lessons {
+struct Prepared {
     decisions: Decisions,
     cost_advantages: Vec<f64>,
     returns: Vec<f64>,
@@ -78,7 +78,7 @@ impl Updater {
         Updater {
             policy_sweep: Sweep::new(policy.network.topology(), samples),
             value_sweep: Sweep::new(value.network.topology(), samples),
-            lessons: Lessons::default(),
+            prepared: Prepared::default(),
             minibatch: Minibatch::default(),
             policy,
             value,
@@ -96,7 +96,7 @@ impl Updater {
         sampling: &mut Generator,
     ) -> Result<Learned, NotFinite> {
         self.prepare(rollout, worlds, spec)?;
-        let Lessons { decisions, cost_advantages, .. } = &mut self.lessons;
+        let Prepared { decisions, cost_advantages, .. } = &mut self.prepared;
         if let Constraint::Lagrangian(_) = spec.constraint {
             priced(&mut decisions.advantages, cost_advantages, incidents.price);
         }
@@ -123,14 +123,14 @@ impl Updater {
         spec: &OnPolicySpec,
     ) -> Result<(), NotFinite> {
         let samples = rollout.len();
-        let lessons = &mut self.lessons;
+        let prepared = &mut self.prepared;
         self.policy_sweep.forward(&self.policy.network, &rollout.observations);
         let logs = distributions(&self.policy.network, &self.policy_sweep, samples);
         let rows = logs.chunks_exact(logs.len() / samples);
-        lessons.decisions.actions.clone_from(&rollout.actions);
-        lessons.decisions.log_probabilities =
+        prepared.decisions.actions.clone_from(&rollout.actions);
+        prepared.decisions.log_probabilities =
             rows.zip(&rollout.actions).map(|(row, &action)| row[action]).collect();
-        lessons.order = (0..samples).collect();
+        prepared.order = (0..samples).collect();
         let sweep = &mut self.value_sweep;
         let mut assess = |network: &Trainable, gained, gamma, lambda| {
             let (mut values, mut next_values) = (vec![0.0; samples], vec![0.0; samples]);
@@ -148,16 +148,16 @@ impl Updater {
             let finite = advantages.iter().all(|advantage| advantage.is_finite());
             finite.then_some((advantages, returns)).ok_or(NotFinite)
         };
-        (lessons.decisions.advantages, lessons.returns) =
+        (prepared.decisions.advantages, prepared.returns) =
             assess(&self.value, &rollout.rewards, spec.gamma, spec.gae_lambda)?;
         if let Some(cost_value) = &self.cost_value {
-            (lessons.cost_advantages, lessons.cost_returns) =
+            (prepared.cost_advantages, prepared.cost_returns) =
                 assess(cost_value, &rollout.costs, spec.cost_gamma, spec.cost_gae_lambda)?;
         }
         Ok(())
     }
 
-    /// Goes through the lessons minibatch by minibatch, in another order each epoch.
+    /// Goes through the prepared minibatch by minibatch, in another order each epoch.
     fn epochs(
         &mut self,
         rollout: &Rollout,
@@ -165,11 +165,11 @@ impl Updater {
         sampling: &mut Generator,
     ) -> Result<Learned, NotFinite> {
         let mut learned = Learned { updates: 0, value_loss: None };
-        let mut order = std::mem::take(&mut self.lessons.order);
+        let mut order = std::mem::take(&mut self.prepared.order);
         for _ in 0..spec.epochs {
             shuffle(&mut order, sampling);
             for samples in order.chunks_exact(spec.batch_size) {
-                self.minibatch.gather(&self.lessons, &rollout.observations, samples);
+                self.minibatch.gather(&self.prepared, &rollout.observations, samples);
                 let Some(value_loss) = self.step(spec)? else { return Ok(learned) };
                 learned.updates += 1;
                 learned.value_loss = Some(value_loss);
@@ -205,20 +205,20 @@ impl Updater {
 }
 
 impl Minibatch {
-    fn gather(&mut self, lessons: &Lessons, observations: &[f32], samples: &[usize]) {
-        let width = observations.len() / lessons.decisions.actions.len();
+    fn gather(&mut self, prepared: &Prepared, observations: &[f32], samples: &[usize]) {
+        let width = observations.len() / prepared.decisions.actions.len();
         self.observations.clear();
         for &sample in samples {
             let row = &observations[sample * width..(sample + 1) * width];
             self.observations.extend_from_slice(row);
         }
-        pick(&lessons.decisions.actions, samples, &mut self.decisions.actions);
+        pick(&prepared.decisions.actions, samples, &mut self.decisions.actions);
         let logs = &mut self.decisions.log_probabilities;
-        pick(&lessons.decisions.log_probabilities, samples, logs);
-        pick(&lessons.decisions.advantages, samples, &mut self.decisions.advantages);
-        pick(&lessons.returns, samples, &mut self.returns);
-        if !lessons.cost_returns.is_empty() {
-            pick(&lessons.cost_returns, samples, &mut self.cost_returns);
+        pick(&prepared.decisions.log_probabilities, samples, logs);
+        pick(&prepared.decisions.advantages, samples, &mut self.decisions.advantages);
+        pick(&prepared.returns, samples, &mut self.returns);
+        if !prepared.cost_returns.is_empty() {
+            pick(&prepared.cost_returns, samples, &mut self.cost_returns);
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Options;
 use crate::files::lock::{Claim, Lock};
-use crate::plan::baselines::{BaselinePlan, Method};
+use crate::plan::baselines::{BaselinePlan, Method, Trainings};
 use crate::report::baselines::{Comparison, FILE};
 use crate::report::document::{BASELINES, together};
 use crate::report::table::Table;
@@ -28,6 +28,8 @@ pub(super) fn run(options: &Options, policies: &Path) -> Result<()> {
     let command = command_of(options, policies);
     let out = options.out.as_deref().unwrap_or(Path::new(OUT));
     let _lock = Lock::take(out, Claim::Alone, &command)?;
+    // Nobody wants to hear of a damaged table when all is played.
+    Trainings::load(policies)?;
     let played = plan.play(policies, out, &|name| note!("{name}"))?;
     let tables = Comparison::new(&plan, policies, &played)?.write(out, &command)?;
     if let Some(document) = &options.write {

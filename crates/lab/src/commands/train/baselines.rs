@@ -15,11 +15,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use cpss_highway::TaskId;
+use cpss_learn::Policy;
 
 use crate::files::atomic::{folder, write_atomically};
 use crate::files::lock::{Claim, Lock};
 use crate::learn::train::algorithm::Algorithm;
-use crate::learn::train::graduate::graduate;
+use crate::learn::train::finish::finished_policy;
 use crate::learn::train::learning::Lesson;
 use crate::learn::train::settings::{TrainSettings, shipped_settings};
 use crate::tasks;
@@ -58,7 +59,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<()> {
         let done = lock(&runs);
         let is_missing = |lesson: &Lesson| {
             let is_kept =
-                lesson.algorithm == Algorithm::Dqn || place_of(request.dir, lesson).exists();
+                lesson.algorithm == Algorithm::Dqn || is_of(&place_of(request.dir, lesson), lesson);
             !is_kept || !done.contains_key(&place(lesson))
         };
         lessons(request)?.into_iter().filter(is_missing).collect()
@@ -106,7 +107,7 @@ fn train(
     let seconds = start.elapsed().as_secs_f64();
     let progress = learning.progress();
     if lesson.algorithm != Algorithm::Dqn {
-        let (policy, _) = graduate(lesson, &learning, request.score_episodes, true)?;
+        let (policy, _) = finished_policy(lesson, &learning, request.score_episodes, true)?;
         let path = place_of(request.dir, lesson);
         if let Some(parent) = path.parent() {
             folder(parent)?;
@@ -123,6 +124,12 @@ fn train(
         let _ = writeln!(text, "{task},{algorithm},{seed},{row}");
     }
     write_atomically(&request.dir.join(RUNS), text.as_bytes())
+}
+
+/// Whether a file is the policy of a run: another's, or one of other settings, is trained again.
+fn is_of(path: &Path, lesson: &Lesson) -> bool {
+    let policy = std::fs::read(path).ok().and_then(|bytes| Policy::from_bytes(&bytes).ok());
+    policy.is_some_and(|policy| lesson.made(policy.card()))
 }
 
 /// Every run that is asked for, seed by seed, so that what is there after a while is the same of all.
@@ -165,7 +172,10 @@ fn read_runs(path: &Path) -> Result<BTreeMap<Place, String>> {
         let mut cells = line.splitn(4, ',');
         let (task, algorithm) = (cells.next()?.to_owned(), cells.next()?.to_owned());
         let seed = cells.next()?.parse().ok()?;
-        Some(((task, algorithm, seed), cells.next()?.to_owned()))
+        let numbers = cells.next()?;
+        let is_number = |cell: &str| cell.parse::<f64>().is_ok_and(f64::is_finite);
+        let is_run = numbers.split(',').count() == 4 && numbers.split(',').all(is_number);
+        is_run.then(|| ((task, algorithm, seed), numbers.to_owned()))
     };
     text.lines()
         .skip(1)

@@ -2,19 +2,27 @@
 //!
 //! [`Learning`] is one of those of `cpss_learn`, with the one face that a command needs: run, show, save, go on.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
+use cpss_learn::policy::card;
 use cpss_learn::{Diverged, Learner, Network, OnPolicyLearner, Progress};
 use serde::Serialize;
 
 use super::algorithm::Algorithm;
 use super::driving::Driving;
-use super::settings::{LearnerSettings, TrainSettings};
+use super::settings::{LearnerSettings, TrainSettings, TrainSpec};
 
 /// Seeds of the episodes that policies are trained on. Tuning and reporting have later ones.
 pub(crate) const TRAINING_SEEDS: Range<u64> = 0..1_000_000;
+
+/// On a card: what a learner that sees its budget was paid once it was spent.
+pub(crate) const UNSAFE_REWARD: &str = "unsafe_reward";
+
+/// Said of a checkpoint of another run.
+const OTHER: &str = "give the --env, --algorithm, --steps and --settings it was begun with, or delete it to start again";
 
 /// What is to be learned.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +70,13 @@ impl Lesson {
     /// Goes on from a checkpoint of the same lesson, which `place` names.
     pub(crate) fn resume(&self, checkpoint: &[u8], place: &str) -> Result<Learning> {
         let worlds = vec![self.world()?; self.settings.worlds];
+        let line = self.line();
+        let Some(checkpoint) = checkpoint.strip_prefix(line.as_bytes()) else {
+            let (env, algorithm) = (self.task.name(), self.algorithm.name());
+            bail!(
+                "cannot go on from {place} in {env} by {algorithm}: it is damaged, or was begun otherwise; {OTHER}"
+            );
+        };
         // Its words say the cause already, which a chain of errors would say again.
         let lost = |error: &dyn std::fmt::Display| {
             let env = self.task.name();
@@ -86,12 +101,34 @@ impl Lesson {
             "{place} is a run of seed {found}, but --seed is {}",
             self.seed
         );
-        if !is_same {
-            bail!(
-                "{place} was begun with other settings: give the --algorithm, --steps and --settings it was begun with"
-            );
-        }
+        ensure!(is_same, "{place} was begun with other settings; {OTHER}");
         Ok(learning)
+    }
+
+    /// What a run depends on besides its learner's settings: a line before its checkpoint.
+    fn line(&self) -> String {
+        let Lesson { task, algorithm, settings, .. } = self;
+        let paid = settings.unsafe_reward;
+        format!("cpss run: {} in {}, {paid} once spent\n", algorithm.name(), task.name())
+    }
+
+    /// The state of a run of this, to be saved.
+    pub(crate) fn checkpoint(&self, learning: &Learning) -> Vec<u8> {
+        [self.line().into_bytes(), learning.checkpoint()].concat()
+    }
+
+    /// Whether a policy with this card was made by this.
+    pub(crate) fn made(&self, card: &BTreeMap<String, String>) -> bool {
+        let says = |key: &str, value: &str| card.get(key).is_some_and(|entry| entry == value);
+        let algorithm = card.get(card::ALGORITHM).map_or(Algorithm::Dqn.name(), String::as_str);
+        let paid = card.get(UNSAFE_REWARD).and_then(|entry| entry.parse().ok());
+        let is_paid = !self.algorithm.sees_budget()
+            || paid.unwrap_or(TrainSpec::default().unsafe_reward) == self.settings.unsafe_reward;
+        algorithm == self.algorithm.name()
+            && says(card::ENV, self.task.name())
+            && says(card::SEED, &self.seed.to_string())
+            && self.settings_json().is_ok_and(|settings| says(card::SETTINGS, &settings))
+            && is_paid
     }
 
     /// The learner's settings, as a card has them.
@@ -135,8 +172,8 @@ impl Learning {
         }
     }
 
-    /// The run's complete state.
-    pub(crate) fn checkpoint(&self) -> Vec<u8> {
+    /// The learner's complete state.
+    fn checkpoint(&self) -> Vec<u8> {
         match self {
             Learning::Dqn(learner) => learner.checkpoint(),
             Learning::OnPolicy(learner) => learner.checkpoint(),

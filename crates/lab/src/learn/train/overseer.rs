@@ -1,7 +1,7 @@
 //! What does a shield inside the world do while a policy learns?
 //!
-//! An [`Overseer`] judges every proposal by the critic, as the shield of an evaluation does, keeps the ledger, and says
-//! what is left of the budget. Whether it also overrules is its arm's matter: a shadow only counts.
+//! An [`Overseer`] judges every proposal by the critic, as the shield of an evaluation does (but that of equally bad
+//! actions it knows no favourite of the policy's), keeps the ledger, and says what is left of the budget. Whether it also overrules is its arm's matter: a shadow only counts.
 
 use std::sync::Arc;
 

@@ -43,8 +43,8 @@ impl Method {
         }
     }
 
-    /// The arm in which it drives without our shield. A learner that had a shield of its own while it learned has it
-    /// here too.
+    /// The arm in which it drives without our shield. The static shield is the method itself, and so stays; what learned
+    /// under our shield drives without it here.
     pub(crate) fn alone(self) -> &'static str {
         match self {
             Method::Learner(Algorithm::StaticShield) => "fixed",

@@ -24,7 +24,8 @@ fn the_built_in_plan_has_every_task_regime_and_method_on_seeds_of_its_own() {
     let some = BaselinePlan::load(None, &[method("cpo")]).unwrap();
     assert_eq!(some.methods, [method("cpo")]);
     let quick = plan.clone().quick();
-    assert_eq!((quick.episodes, quick.first_seed), (4, plan.first_seed));
+    assert_eq!(quick.episodes, 4);
+    assert!(quick.first_seed < 2_000_000, "the plan's own seeds stay unseen");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! Time is no property of a policy, so that no card has it. Start at [`Trainings::of`].
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -42,7 +43,8 @@ impl Trainings {
         let file = folder.join(FILE);
         match std::fs::read_to_string(&file) {
             Ok(text) => Trainings::parse(&text).with_context(|| format!("{}", file.display())),
-            Err(_) => Ok(Trainings::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Trainings::default()),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
         }
     }
 

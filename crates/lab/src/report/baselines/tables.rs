@@ -163,9 +163,10 @@ impl Comparison<'_> {
             title: "Who keeps the budget? Cells of a task and a regime in which incidents are".to_owned(),
             columns: std::iter::once("method".to_owned()).chain(columns).collect(),
             rows,
-            note: "B is the budget. V_0 is what the critic calls unavoidable at the start, and counts only in traffic in \
-                   which it is known to be conservative. At most: by the rate itself. Above: by more than its 95 % \
-                   interval. What is neither is above within its interval."
+            note: "B is the budget. V_0 is what the critic calls unavoidable at the start (and what arrives), and counts only \
+                   in traffic in which it is known to be conservative. At most: by the rate itself. Above: by more \
+                   than its 95 % interval, which a rate twice the bound would not always be. What is neither is above \
+                   within its interval."
                 .to_owned(),
         }
     }

@@ -9,13 +9,13 @@ use cpss_learn::Policy;
 use cpss_learn::policy::card;
 
 use super::algorithm::Algorithm;
-use super::learning::{Learning, Lesson};
+use super::learning::{Learning, Lesson, UNSAFE_REWARD};
 use super::score::{Driver, SCORE_SEED, Score, score};
 use crate::play::policy::BUDGET;
 use crate::tasks::policy_config;
 
 /// A policy with its card, and its score.
-pub(crate) fn graduate(
+pub(crate) fn finished_policy(
     lesson: &Lesson,
     learning: &Learning,
     episodes: u64,
@@ -41,6 +41,7 @@ pub(crate) fn graduate(
     }
     if lesson.algorithm.sees_budget() {
         entries.push((card::SEES, BUDGET.to_owned()));
+        entries.push((UNSAFE_REWARD, lesson.settings.unsafe_reward.to_string()));
     }
     let card = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let policy = Policy::new(plain.network().clone(), card);
