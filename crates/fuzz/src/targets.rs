@@ -221,7 +221,7 @@ impl Env for Steps {
         self.0 += 1;
         observation.fill(self.0 as f32);
         let end = if self.0 > 4 { End::Terminated } else { End::Running };
-        Outcome { reward: action as f32, end, crashed: false }
+        Outcome { reward: action as f32, end, incident: false, ran: action }
     }
 }
 
