@@ -242,6 +242,16 @@ impl Plan {
     }
 }
 
+/// The text of a plan, from a file or built in, and what to call it in an error.
+fn text_of(path: Option<&Path>, builtin: &str) -> Result<(String, String)> {
+    let Some(path) = path else {
+        return Ok((builtin.to_owned(), "the built-in plan".to_owned()));
+    };
+    let name = format!("the plan {}", path.display());
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    Ok((text, name))
+}
+
 /// The arms that an entry of a plan stands for.
 fn expanded(arm: &str, task: &str) -> Vec<String> {
     if arm != CONSTANTS {

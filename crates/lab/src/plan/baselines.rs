@@ -93,14 +93,7 @@ impl BaselinePlan {
     ///
     /// A file that cannot be read, or an entry that makes no sense.
     pub(crate) fn load(path: Option<&Path>, methods: &[Method]) -> Result<BaselinePlan> {
-        let (text, name) = match path {
-            None => (BUILTIN.to_owned(), "the built-in plan".to_owned()),
-            Some(path) => {
-                let name = format!("the plan {}", path.display());
-                let text = std::fs::read_to_string(path);
-                (text.with_context(|| format!("cannot read {name}"))?, name)
-            }
-        };
+        let (text, name) = super::text_of(path, BUILTIN)?;
         let mut plan: BaselinePlan = toml::from_str(&text).with_context(|| name.clone())?;
         if !methods.is_empty() {
             plan.methods = methods.to_vec();

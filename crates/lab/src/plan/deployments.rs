@@ -180,14 +180,7 @@ impl DeployPlan {
     ///
     /// A file that cannot be read, or an entry that makes no sense.
     pub fn load(path: Option<&Path>) -> Result<DeployPlan> {
-        let (text, name) = match path {
-            None => (BUILTIN.to_owned(), "the built-in plan".to_owned()),
-            Some(path) => {
-                let name = format!("the plan {}", path.display());
-                let text = std::fs::read_to_string(path);
-                (text.with_context(|| format!("cannot read {name}"))?, name)
-            }
-        };
+        let (text, name) = super::text_of(path, BUILTIN)?;
         let plan: DeployPlan = toml::from_str(&text).with_context(|| name.clone())?;
         plan.check().with_context(|| name)?;
         Ok(plan)
