@@ -267,6 +267,9 @@ impl Regime {
         let level = (intensity * (self.tasks.len() - 1) as f64).round() as usize;
         let mut world = World::from_random(Arc::clone(&self.tasks[level]), world);
         let mut drift = Drift::new(&self.spec, world.parameters(), timeline, random);
+        if let dense @ 1.. = self.tasks.len() - 1 {
+            drift.begins_with_density_of(level as f64 / dense as f64);
+        }
         drift.add_cars(&mut world, intensity);
         (world, drift)
     }

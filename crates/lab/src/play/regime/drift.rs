@@ -30,8 +30,12 @@ pub struct Drift {
     timeline: Timeline,
     random: Generator,
     applied: f64,
-    /// The intensity that the number of cars is of.
+    /// The intensity that the number of cars is of, once those that are owed have come.
     dense: f64,
+    /// Cars that have yet to come for want of room or, below zero, to go.
+    owed: i64,
+    /// Extra cars of each kind that have come.
+    brought: Vec<u32>,
     keeps_density: bool,
 }
 
@@ -43,9 +47,22 @@ impl Drift {
         timeline: Timeline,
         random: Generator,
     ) -> Drift {
-        let (full, keeps_density) = (spec.full.clone(), spec.keeps_density);
-        let dense = timeline.at(0.0);
-        Drift { full, base, timeline, random, applied: 0.0, dense, keeps_density }
+        Drift {
+            full: spec.full.clone(),
+            base,
+            applied: 0.0,
+            dense: timeline.at(0.0),
+            owed: 0,
+            brought: Vec::new(),
+            keeps_density: spec.keeps_density,
+            timeline,
+            random,
+        }
+    }
+
+    /// Tells which intensity the cars of the start are of, where it was rounded.
+    pub(super) fn begins_with_density_of(&mut self, intensity: f64) {
+        self.dense = intensity;
     }
 
     /// The intensity that drivers were last told.
@@ -71,7 +88,7 @@ impl Drift {
                 let _ = world.disturb(Disturbance::SpawnProbability(chance));
             }
         }
-        if intensity != self.dense && !self.keeps_density {
+        if (intensity != self.dense || self.owed != 0) && !self.keeps_density {
             self.follow_density(world, intensity);
         }
         let chance = intensity * self.full.brakings_per_second * world.task().decision_time;
@@ -104,9 +121,11 @@ impl Drift {
     /// Puts extra cars on the road, where there is room. Some tasks have a config for it instead.
     pub(super) fn add_cars(&mut self, world: &mut World, intensity: f64) {
         for arrivals in &tasks::of(world.task().id).spec.drift.arrivals {
-            for _ in 0..self.extra(arrivals, intensity) {
+            let wanted = self.extra(arrivals, intensity);
+            for _ in 0..wanted {
                 self.add_car(world, arrivals, 0.0);
             }
+            self.brought.push(wanted);
         }
     }
 

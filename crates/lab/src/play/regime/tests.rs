@@ -178,6 +178,36 @@ fn traffic_gets_denser_and_thinner_during_an_episode_out_of_sight() {
     assert!((0..20).any(|seed| rises(&counts(seed))) && (0..20).any(|seed| falls(&counts(seed))));
 }
 
+/// A car without room was once tried again together with those that had found room: up to 26 on the racetrack.
+#[test]
+fn regression_no_more_cars_come_than_an_intensity_asks_for() {
+    for (id, extra) in [(TaskId::RacetrackV0, 3), (TaskId::MergeV0, 5), (TaskId::RoundaboutV0, 4)] {
+        let spec = RegimeSpec { peak: 0.0, ..RegimeSpec::load("high").unwrap() };
+        let regime = Regime::new(spec, id, &json!({})).unwrap();
+        for seed in 0..20 {
+            let (mut world, mut drift) = regime.begin(seed);
+            let usual = world.vehicles().len();
+            for intensity in [0.6, 1.0, 0.0, 1.0, 0.4, 1.0] {
+                (0..200).for_each(|_| drift.follow_density(&mut world, intensity));
+                let now = world.vehicles().len();
+                assert!(now <= usual + extra, "{id:?} {seed}: {now} at {intensity}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cars_that_come_want_to_drive_at_speeds_of_their_own() {
+    let spec = RegimeSpec { peak: 0.0, ..RegimeSpec::load("high").unwrap() };
+    let regime = Regime::new(spec, TaskId::RacetrackV0, &json!({})).unwrap();
+    let (mut world, mut drift) = regime.begin(1);
+    let usual = world.vehicles().len();
+    (0..200).for_each(|_| drift.follow_density(&mut world, 1.0));
+    let mut wanted: Vec<_> = world.vehicles()[usual..].iter().map(|car| car.target_speed).collect();
+    wanted.sort_by(f64::total_cmp);
+    assert!(wanted.len() > 1 && wanted.windows(2).all(|pair| pair[0] < pair[1]), "{wanted:?}");
+}
+
 #[test]
 fn the_regimes_of_0_1_keep_the_density_of_their_start() {
     for seed in 0..20 {

@@ -17,53 +17,59 @@ const OUT_OF_SIGHT: f64 = 80.0;
 
 impl Drift {
     /// Brings the number of cars to that of an intensity. What finds no room now is tried again next time.
-    pub(super) fn follow_density(&mut self, world: &mut World, intensity: f64) {
+    pub(in crate::play::regime) fn follow_density(&mut self, world: &mut World, intensity: f64) {
         let DriftSpec { density, more, arrivals, spawning } =
             &tasks::of(world.task().id).spec.drift;
-        let is_done = match (density, more.first()) {
+        match (density, more.first()) {
             _ if !arrivals.is_empty() => self.bring_extra(world, arrivals, intensity),
             (Some(_), _) => {
                 let factor = |intensity: f64| 1.0 + intensity * (self.full.density - 1.0);
                 let change = factor(intensity) / factor(self.dense) - 1.0;
                 let far = far_from(world).0.len() as f64;
-                self.change_by(world, (far * change).round() as i64)
+                self.owe((far * change).round() as i64, intensity);
             }
             (None, Some(more)) if spawning.is_none() => {
                 let count = f64::from(self.full.extra(&more.name, more.count));
                 let cars = |intensity: f64| (count * intensity).round() as i64;
-                self.change_by(world, cars(intensity) - cars(self.dense))
+                self.owe(cars(intensity) - cars(self.dense), intensity);
             }
-            _ => true,
-        };
-        if is_done {
+            _ => {}
+        }
+        self.pay(world);
+    }
+
+    /// Puts extra cars on the road until so many have come as an intensity asks for.
+    fn bring_extra(&mut self, world: &mut World, arrivals: &[Arrivals], intensity: f64) {
+        for (kind, arrivals) in arrivals.iter().enumerate() {
+            let wanted = self.extra(arrivals, intensity);
+            while self.brought[kind] < wanted && self.add_car(world, arrivals, OUT_OF_SIGHT) {
+                self.brought[kind] += 1;
+            }
+        }
+    }
+
+    /// Notes how many cars a change of the intensity brings, or takes. A change too small for one car waits until it has
+    /// grown.
+    fn owe(&mut self, cars: i64, intensity: f64) {
+        if cars != 0 {
+            self.owed += cars;
             self.dense = intensity;
         }
     }
 
-    /// Puts extra cars on the road until there are as many as an intensity asks for; whether that is done.
-    fn bring_extra(&mut self, world: &mut World, arrivals: &[Arrivals], intensity: f64) -> bool {
-        let mut is_done = intensity > self.dense;
-        for arrivals in arrivals {
-            for _ in self.extra(arrivals, self.dense)..self.extra(arrivals, intensity) {
-                is_done &= self.add_car(world, arrivals, OUT_OF_SIGHT);
-            }
+    /// Brings or removes the cars that are owed, as many as can be now. The last of the traffic stays.
+    fn pay(&mut self, world: &mut World) {
+        while self.owed > 0 && self.bring_car(world) {
+            self.owed -= 1;
         }
-        is_done
-    }
-
-    /// Brings or removes so many cars; whether all of that was done. A change too small for one car waits until it
-    /// has grown.
-    fn change_by(&mut self, world: &mut World, cars: i64) -> bool {
-        let mut is_done = cars != 0;
-        for _ in 0..cars.abs() {
-            is_done &= if cars > 0 { self.bring_car(world) } else { self.remove_car(world) };
+        while self.owed < 0 && world.vehicles().len() > 2 && self.remove_car(world) {
+            self.owed += 1;
         }
-        is_done
     }
 
     /// Puts a car like the others on some lane, out of sight.
     fn bring_car(&mut self, world: &mut World) -> bool {
-        let Some((usual, target_speed)) = usual_speeds(world) else { return true };
+        let Some((usual, usual_target)) = usual_speeds(world) else { return false };
         let network = std::sync::Arc::clone(&world.task().network);
         let lanes: Vec<LaneId> = network.lanes().map(|(lane, _)| lane).collect();
         let reach = far_from(world).1;
@@ -73,8 +79,10 @@ impl Drift {
             // On a road that is far longer than its traffic, only where that is.
             let [from, to] = if length > reach[1] { reach } else { [0.0, length] };
             let along = self.random.uniform(from, to).clamp(0.0, length);
+            // Some drive faster than others, and want to.
             let spread = self.full.speed_spread;
-            let speed = usual * self.random.uniform(1.0 - spread, 1.0 + spread);
+            let share = self.random.uniform(1.0 - spread, 1.0 + spread);
+            let (speed, target_speed) = (usual * share, usual_target * share);
             let is_away = is_away(world, lane, along, OUT_OF_SIGHT);
             if !is_away || !self.has_room(world, lane, along, speed) {
                 continue;
