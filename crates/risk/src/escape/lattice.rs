@@ -88,9 +88,13 @@ impl Lattice {
         let rest = JOIN as f32 * MOMENT - STEPS as f32 * STEP;
         let s = car.s + rest * speed * car.turn.cos() * road.gain(car.s, car.d);
         let lag = (self.nominal[JOIN] - s) / LAG + NO_LAG as f32;
-        let lag = (lag.round().max(0.0) as usize).min(LAGS - 1);
+        let lag = lag.clamp(0.0, (LAGS - 1) as f32);
         let lane = ((car.d - road.middle(0)) / road.width).round().max(0.0) as usize;
-        self.best[JOIN][lane.min(road.lanes - 1)][lag]
+        let row = &self.best[JOIN][lane.min(road.lanes - 1)];
+        // Behind two cars abreast each decision loses or saves a few decimetres. Rounded away, there would never be a reason
+        // to begin with it.
+        let (below, share) = (lag as usize, lag.fract());
+        row[below] + share * (row[(below + 1).min(LAGS - 1)] - row[below])
     }
 }
 
