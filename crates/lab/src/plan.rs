@@ -29,7 +29,7 @@ pub mod work;
 pub use own::OwnPolicies;
 
 /// The first seed of the reporting range; nothing is ever tuned on it.
-pub(crate) const FIRST_REPORTING_SEED: u64 = 34_000_000;
+pub(crate) const FIRST_REPORTING_SEED: u64 = 38_000_000;
 
 /// Seeds set aside for a policy under a regime; a fixed number, so that a larger experiment plays the
 /// episodes of a smaller one again.

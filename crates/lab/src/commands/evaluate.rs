@@ -66,7 +66,7 @@ pub(super) struct Options {
     episodes: u64,
     /// Seed of the first episode; the others count up. Below 1000000 are training seeds, from
     /// there on tuning seeds, from 2000000 on reporting seeds,
-    /// of which the tables' own begin at 34000000
+    /// of which the tables' own begin at 38000000
     #[arg(long, default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = seed::parse)]
     seed: u64,
     /// Critic: drift (shipped, learned over all regimes), sensed (shipped, learned behind sensors), stationary (shipped),

@@ -29,7 +29,8 @@ use crate::play::arm::{Arm, Millionths, ShieldSettings};
 use crate::tasks::policy_task;
 
 /// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
-pub(crate) const SHIFTS: [f32; 11] = [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0];
+pub(crate) const SHIFTS: [f32; 13] =
+    [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
 const FINE_STEP: f32 = 0.1;
 
 /// Budgets that a critic is calibrated under, by halves.
