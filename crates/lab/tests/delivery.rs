@@ -71,7 +71,7 @@ fn a_forged_trace_is_not_exported() {
 }
 
 const PLAN: &str = "tasks = [\"merge-v0\"]\nregimes = [\"stationary\"]\narms = [\"dqn\", \"cpss\"]\n\
-    policies = [0]\nepisodes = 3\nbudgets = []\nthresholds = []\n";
+    policies = [0]\nepisodes = 3\nbudgets = []\nthresholds = []\nfirst_seed = 29000000\n";
 
 #[test]
 fn an_experiment_leaves_evidence_and_json() {
@@ -108,7 +108,7 @@ fn an_experiment_leaves_evidence_and_json() {
     assert!(page.contains(found["identity"]["records_sha256"].as_str().unwrap()));
     assert!(!page.contains("<script"));
 
-    let record = out.join("records/merge-v0_stationary_cpss_0_38000000_3.json");
+    let record = out.join("records/merge-v0_stationary_cpss_0_29000000_3.json");
     // One forged trace, and it fails; so do records that are none.
     let trace = fs::read_dir(out.join("traces")).unwrap().flatten().map(|entry| entry.path());
     let trace = trace.into_iter().find(|file| file.extension().unwrap() == "jsonl").unwrap();
@@ -125,9 +125,9 @@ fn an_experiment_leaves_evidence_and_json() {
     assert!(success, "{err}");
     let again: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(again["cells"], found["cells"]);
-    let small = out.join("records/merge-v0_stationary_cpss_0_38000000_2.json");
+    let small = out.join("records/merge-v0_stationary_cpss_0_29000000_2.json");
     fs::remove_file(small).unwrap();
-    fs::remove_file(out.join("records/merge-v0_stationary_dqn_0_38000000_2.json")).unwrap();
+    fs::remove_file(out.join("records/merge-v0_stationary_dqn_0_29000000_2.json")).unwrap();
 
     // A promise that is broken fails, and raises the alarm.
     let broken = fs::read_to_string(&record).unwrap();

@@ -7,7 +7,8 @@
 //! built-in ones are files like any other: `experiments/regimes/`.
 //!
 //! **Invariants:** at intensity zero nothing is done to the world, so a stationary episode is
-//! upstream's bit for bit; the same seed drifts the same way under every arm.
+//! upstream's bit for bit; the same seed has the same intensity over time under every arm. Which cars then come, and which
+//! brake, depends on where the ego is.
 //!
 //! **Absent on purpose:** crashes that nobody could avoid. Distances shrink between bumpers and not
 //! inside cars, and nobody starts closer to a car than braking for it takes. How far that goes is

@@ -34,7 +34,7 @@ pub struct Drift {
     dense: f64,
     /// Cars that have yet to come for want of room or, below zero, to go.
     owed: i64,
-    /// Extra cars of each kind that have come.
+    /// Extra cars of each kind that have come, and those of the start that found no room and are let be.
     brought: Vec<u32>,
     keeps_density: bool,
 }

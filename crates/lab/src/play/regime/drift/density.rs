@@ -4,6 +4,9 @@
 //! the intensity as it does at the start: by a task's density (the highway), by its number of cars (the racetrack), or by
 //! its extra cars (the merge, the roundabout), which come and do not go, since their roads lead away. Where cars appear
 //! after every decision (the intersection) their chance does it all, in `apply`.
+//!
+//! On the highway a change multiplies the cars that are out of sight when it comes; those that still wait for room are not
+//! among them.
 
 use cpss_highway::road::LaneId;
 use cpss_highway::vehicle::Vehicle;
