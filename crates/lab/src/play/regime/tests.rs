@@ -189,7 +189,7 @@ fn regression_as_many_cars_come_as_an_intensity_asks_for_and_no_more() {
     ] {
         let spec = RegimeSpec { peak: 0.0, ..RegimeSpec::load("high").unwrap() };
         let regime = Regime::new(spec, id, &json!({})).unwrap();
-        let mut are_all = 0;
+        let (mut some, mut all) = (0, 0);
         for seed in 0..20 {
             let (mut world, mut drift) = regime.begin(seed);
             let usual = world.vehicles().len();
@@ -201,10 +201,12 @@ fn regression_as_many_cars_come_as_an_intensity_asks_for_and_no_more() {
                 let asked = usual + (extra * most).round() as usize;
                 let now = world.vehicles().len();
                 assert!(now <= asked, "{id:?} {seed}: {now} at {intensity}");
-                are_all += usize::from(intensity == 1.0 && now == asked);
+                some += usize::from(intensity == 1.0 && now > usual);
+                all += usize::from(intensity == 1.0 && now == asked);
             }
         }
-        assert!(are_all > 0, "{id:?}: never as many as asked for");
+        // At the merge's start there is no room out of sight for all.
+        assert!(some > 0 && (all > 0 || id == TaskId::MergeV0), "{id:?}: {some}, {all}");
     }
 }
 
