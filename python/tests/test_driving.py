@@ -26,7 +26,7 @@ TASKS = [task for task in cpss.task_ids() if has_critic(task)]
 assert len(TASKS) >= 8 and set(cpss.shipped_tasks()) <= set(TASKS)
 
 #: Whose shipped critics say of themselves that they are not known to be conservative.
-NOTHING_PROMISED = {"racetrack-v0", "roundabout-v0"}
+NOTHING_PROMISED = ("racetrack-v0",)
 
 
 def drive_both(task, config, steps):
@@ -316,7 +316,7 @@ def test_the_original_may_change_its_config_at_a_reset():
 @pytest.mark.parametrize("arm", ["cpss", "dqn"])
 def test_an_episode_is_the_laboratorys(task, arm, tmp_path):
     """What `cpss run` records of an episode is what the wrapper does in it, number for number."""
-    plan = {"tasks": [task], "regimes": ["stationary"], "arms": [arm], "policies": [1], "episodes": 2, "budgets": [], "thresholds": []}
+    plan = {"tasks": [task], "regimes": ["stationary"], "arms": [arm], "policies": [1], "episodes": 2, "budgets": [], "thresholds": [], "first_seed": 29000000}
     [record] = cpss.sweep(plan, tmp_path)
     policy = cpss.load_policy(task, seed=1)
     env = gym.make(f"cpss/{task}", config=policy.config, disable_env_checker=True)
