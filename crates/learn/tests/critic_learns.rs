@@ -196,3 +196,30 @@ fn old_episodes_are_forgotten_whole() {
     seen.keep_newest(500);
     assert!(seen.len() <= 500 && seen.len() > 400 && before >= 2_000, "{}", seen.len());
 }
+
+/// Two scenes in a row: from the first any action leads to the second, where the first action is an incident and the second
+/// one is not. What the first risks depends on which of them is taken there.
+#[test]
+fn where_the_driver_says_which_action_it_takes_for_the_least_risky_that_one_is_valued() {
+    let learn = |told: Option<usize>| {
+        let mut seen = Experience::new(2, 0);
+        for pair in 0..200 {
+            seen.push(&[1.0, 0.0], &[], pair % 2, Next::GoesOn);
+            let ends = [Next::Incident, Next::Over][pair / 2 % 2];
+            seen.push(&[0.0, 1.0], &[], pair / 2 % 2, ends);
+            told.into_iter().for_each(|action| seen.tell_least(action));
+        }
+        let shape = Shape { fixed: 2, item: 0, encoder: vec![], head: vec![16], actions: 2 };
+        let spec = CriticSpec { batch: 64, follow: 0.1, ..CriticSpec::default() };
+        let mut learner = CriticLearner::new(shape, spec, 3).unwrap();
+        for _ in 0..1_500 {
+            learner.update(&seen, 0.0).unwrap();
+        }
+        let mut risks = [0.0; 2];
+        learner.learned().risks(&[1.0, 0.0], &[], &mut Scratch::default(), &mut risks);
+        risks
+    };
+    assert!(learn(None).iter().all(|risk| *risk < 0.05), "{:?}", learn(None));
+    assert!(learn(Some(1)).iter().all(|risk| *risk < 0.05), "{:?}", learn(Some(1)));
+    assert!(learn(Some(0)).iter().all(|risk| *risk > 0.95), "{:?}", learn(Some(0)));
+}

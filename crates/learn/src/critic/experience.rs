@@ -56,7 +56,12 @@ pub struct Experience {
     weights: Vec<u8>,
     /// Whether what ran was about as safe as could be, as far as is known.
     safest: Vec<bool>,
+    /// Which action the driver took for the least risky one; [`UNTOLD`] if it did not say.
+    least: Vec<u8>,
 }
+
+/// Nobody said which action is the least risky one.
+const UNTOLD: u8 = u8::MAX;
 
 impl Experience {
     /// Room for scenes of a shape.
@@ -92,6 +97,7 @@ impl Experience {
         self.nexts.extend_from_slice(nexts);
         self.weights.resize(self.actions.len(), u8::MAX);
         self.safest.resize(self.actions.len(), false);
+        self.least.resize(self.actions.len(), UNTOLD);
         true
     }
 
@@ -109,6 +115,20 @@ impl Experience {
         self.nexts.push(next as u8);
         self.weights.push(u8::MAX);
         self.safest.push(false);
+        self.least.push(UNTOLD);
+    }
+
+    /// Says of the scene last added which action its driver took for the least risky one. A learner then values that one
+    /// instead of the least of its own estimates, of which the luckiest is always the least.
+    pub fn tell_least(&mut self, action: usize) {
+        if let (Some(least), Ok(action)) = (self.least.last_mut(), u8::try_from(action)) {
+            *least = action;
+        }
+    }
+
+    /// Which action the driver took for the least risky one, if it said.
+    pub(crate) fn least(&self, scene: usize) -> Option<usize> {
+        Some(self.least[scene]).filter(|least| *least != UNTOLD).map(usize::from)
     }
 
     /// Says that nobody looked beyond the last decision: the scene that it led to cannot be told.
@@ -128,6 +148,7 @@ impl Experience {
         self.nexts.extend_from_slice(&other.nexts);
         self.weights.extend_from_slice(&other.weights);
         self.safest.extend_from_slice(&other.safest);
+        self.least.extend_from_slice(&other.least);
     }
 
     /// Forgets the oldest scenes, up to the end of an episode, until at most `most` are left.
@@ -149,6 +170,7 @@ impl Experience {
         self.nexts.drain(..cut);
         self.weights.drain(..cut);
         self.safest.drain(..cut);
+        self.least.drain(..cut);
     }
 
     /// Asks a critic about every decision: how often it is to be looked at (the more, the riskier it is; what
@@ -193,7 +215,10 @@ impl Experience {
                     let risk = risk_of(place * each, experience.action(scene));
                     let places = place * each..(place + 1) * each;
                     let risks = places.flat_map(|p| (0..actions).map(move |action| (p, action)));
-                    let least = risks.map(|(p, action)| risk_of(p, action)).fold(1.0, f64::min);
+                    let least = match experience.least(scene) {
+                        Some(action) => risk_of(place * each, action),
+                        None => risks.map(|(p, action)| risk_of(p, action)).fold(1.0, f64::min),
+                    };
                     *safest = risk - least <= as_safe;
                     let share = (risk / FULLY_WEIGHED).sqrt().clamp(LEAST_WEIGHT, 1.0);
                     *weight = (share * 255.0).round() as u8;

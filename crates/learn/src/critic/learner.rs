@@ -8,6 +8,10 @@
 //!   gamma · min over actions of the target critic's risk in the next scene    otherwise
 //! ```
 //!
+//! Of noisy estimates the luckiest is the least, decision after decision, so that risk looks small far from where it shows. Where the
+//! driver said which action it took for the least risky one ([`Experience::tell_least`]), the target critic's risk of that one
+//! stands in for the minimum: the choice stays while the critic learns on, so that who values has less and less the noise of who chose.
+//!
 //! and, where the action that ran in the next scene was itself about as safe as could be, towards what came of
 //! that in the same way, for up to [`CriticSpec::follow_outcomes`] decisions: the minimum over noisy estimates makes
 //! risk look small, and what really happened does not. With Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
@@ -86,6 +90,8 @@ struct Part {
     next: Batch,
     /// Which scene of the part each scene of `next` belongs to.
     owners: Vec<usize>,
+    /// Which action is valued there; all of them if the driver did not say which is the least risky one.
+    valued: Vec<Option<usize>>,
     /// The least logit in the scene that each scene of the part led to.
     least: Vec<f32>,
     pass: Pass,
@@ -312,6 +318,7 @@ impl Part {
         self.batch.clear();
         self.next.clear();
         self.owners.clear();
+        self.valued.clear();
         self.actions.clear();
         self.targets.clear();
         for (index, &scene) in self.scenes.iter().enumerate() {
@@ -325,6 +332,7 @@ impl Part {
                     self.targets.push(goes_on);
                     experience.gather_all(next, beside.points, &mut self.next);
                     self.owners.resize(self.next.len(), index);
+                    self.valued.resize(self.next.len(), experience.least(next));
                 }
             }
         }
@@ -356,8 +364,12 @@ impl Part {
         }
         self.least.clear();
         self.least.resize(self.targets.len(), f32::INFINITY);
-        for (scene, &owner) in self.owners.iter().enumerate() {
-            for action in 0..target.shape().actions {
+        for (scene, (&owner, valued)) in self.owners.iter().zip(&self.valued).enumerate() {
+            let actions = match valued {
+                Some(action) => *action..*action + 1,
+                None => 0..target.shape().actions,
+            };
+            for action in actions {
                 let mut logit = self.target_pass.logit(scene, action);
                 for pass in &self.other_passes {
                     logit = logit.max(pass.logit(scene, action));

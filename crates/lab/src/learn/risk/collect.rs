@@ -6,6 +6,7 @@
 //! begins anywhere. And from some scenes, the more often the riskier they are, some action is tried
 //! in a copy of the world with the least risky one ever after, which is what a risk is the probability of:
 //! a good shield keeps out of danger, and would otherwise see ever less of it.
+//! Of every scene it is kept which action the shield that drives calls the least risky: that choice is what is valued.
 //!
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
@@ -130,6 +131,9 @@ impl Driver<'_> {
             let taken = self.step(&mut world, action)?;
             let next = next(&world, &taken, step + 1 == LONGEST);
             into.push(self.features.fixed(), self.features.items(), action, next);
+            if self.critic.is_some() {
+                into.tell_least(judge(&self.risks, 0, -1.0));
+            }
             if next != Next::GoesOn {
                 break;
             }
@@ -191,6 +195,9 @@ impl Driver<'_> {
             let taken = self.step(&mut world, action)?;
             let next = next(&world, &taken, step + 1 == longest);
             into.push(self.features.fixed(), self.features.items(), action, next);
+            if self.critic.is_some() {
+                into.tell_least(judge(&self.risks, 0, -1.0));
+            }
             if next != Next::GoesOn {
                 break;
             }
