@@ -47,6 +47,17 @@ impl Writer {
         self.tensors.insert(name.to_owned(), (Dtype::U64, vec![values.len()], bytes));
     }
 
+    /// Adds a checksum over all that there is so far.
+    pub(crate) fn seal(&mut self) {
+        self.metadata.remove(CHECKSUM);
+        let tensors = self.tensors.iter();
+        let sum = checksum(
+            self.metadata.iter(),
+            tensors.map(|(name, (_, shape, bytes))| (name.as_str(), shape.as_slice(), &bytes[..])),
+        );
+        self.metadata(CHECKSUM, sum);
+    }
+
     /// Returns the file's bytes.
     pub(crate) fn finish(&self) -> Vec<u8> {
         let mut header = format!("{{\"__metadata__\":{}", json(&self.metadata));
@@ -73,6 +84,33 @@ impl Writer {
         }
         file
     }
+}
+
+/// The metadata entry that tells whether a file is as it was written. Against damage, not against malice.
+const CHECKSUM: &str = "checksum";
+
+/// The 64-bit FNV-1a hash of all that a file holds, in the order of names.
+fn checksum<'a>(
+    metadata: impl Iterator<Item = (&'a String, &'a String)>,
+    tensors: impl Iterator<Item = (&'a str, &'a [usize], &'a [u8])>,
+) -> String {
+    let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        // Lengths too, so that nothing can pass from one part to the next.
+        for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
+            sum = (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    for (key, value) in metadata {
+        add(key.as_bytes());
+        add(value.as_bytes());
+    }
+    for (name, shape, bytes) in tensors {
+        add(name.as_bytes());
+        shape.iter().for_each(|size| add(&(*size as u64).to_le_bytes()));
+        add(bytes);
+    }
+    format!("{sum:016x}")
 }
 
 /// A file whose header and extents were checked.
@@ -132,7 +170,18 @@ impl<'a> Reader<'a> {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
         let metadata = header.metadata().iter().flatten();
-        let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let metadata = metadata.map(|(key, value)| (key.clone(), value.clone()));
+        let mut metadata: BTreeMap<String, String> = metadata.collect();
+        // Shipped files, those of other programs, and of before there was one, have none.
+        if let Some(wanted) = metadata.remove(CHECKSUM) {
+            let mut parts = tensors.tensors();
+            parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+            let parts = parts.iter().map(|(name, part)| (name.as_str(), part.shape(), part.data()));
+            if checksum(metadata.iter(), parts) != wanted {
+                let reason = "its numbers or words are not those that were written";
+                return Err(TensorError::Damaged(reason.to_owned()));
+            }
+        }
         Ok(Reader { tensors, metadata })
     }
 

@@ -119,6 +119,14 @@ fn a_file_holds_all_of_it_and_a_damaged_one_is_refused() {
     let about = BTreeMap::from([("card".to_owned(), "{}".to_owned())]);
     let bytes = ensemble.to_bytes(&about);
     assert_eq!(Ensemble::from_bytes(&bytes).unwrap(), (ensemble, about));
+    // One bit of a number, or of what is said about it, is enough.
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for place in (header..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 1 << (place % 8);
+        let refusal = Ensemble::from_bytes(&damaged).unwrap_err().to_string();
+        assert!(refusal.contains("not whole") || refusal.contains("holds"), "{refusal}");
+    }
     for cut in [0, 10, bytes.len() / 2, bytes.len() - 1] {
         assert!(Ensemble::from_bytes(&bytes[..cut]).is_err());
     }

@@ -228,6 +228,7 @@ impl Ensemble {
                 writer.f32s(&format!("{place}.{name}.bias"), &[rows], &bias);
             }
         }
+        writer.seal();
         writer.finish()
     }
 
