@@ -304,3 +304,20 @@ fn scores_of_episodes_are_derived_too() {
         assert!(audit(parts.sealed().as_bytes()).is_err(), "another score, another memory");
     }
 }
+
+#[test]
+fn regression_a_lock_of_the_users_own_is_left_alone_and_a_link_is_no_way_around_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    fs::write(place.join("poetry.lock"), "mine").unwrap();
+    play(place, 1_000_000, 1, &["--memory", "poetry.json"]).unwrap();
+    assert_eq!(fs::read_to_string(place.join("poetry.lock")).unwrap(), "mine");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("poetry.json", place.join("link.json")).unwrap();
+        let held = fs::File::create(place.join("poetry.json.lock")).unwrap();
+        held.lock().unwrap();
+        let refusal = play(place, 1_000_001, 1, &["--memory", "link.json"]).unwrap_err();
+        assert!(refusal.contains("in use"), "{refusal}");
+    }
+}

@@ -52,7 +52,7 @@ fn draft_of(place: &Path) -> Option<PathBuf> {
 }
 
 /// Where a file is that may be behind a link, which stays one.
-fn target_of(place: &Path) -> PathBuf {
+pub(crate) fn target_of(place: &Path) -> PathBuf {
     match fs::symlink_metadata(place) {
         Ok(found) if found.is_symlink() => {
             fs::canonicalize(place).unwrap_or_else(|_| place.to_owned())

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::files::atomic::folder;
+use crate::files::atomic::{folder, target_of};
 
 /// The file that is locked.
 pub const FILE: &str = ".lock";
@@ -54,14 +54,17 @@ impl Lock {
         Lock::hold(place.join(FILE), &what, claim, command)
     }
 
-    /// Claims a file that is being made, alone: `mine.safetensors` by `mine.lock`. Its folder has to be there.
+    /// Claims a file that is being made, alone: `mine.safetensors` by `mine.safetensors.lock`, a name that is nobody
+    /// else's; behind a link, that of the file itself. Its folder has to be there.
     ///
     /// # Errors
     ///
     /// A file that somebody else makes, with their name; or a folder that cannot be written.
     pub fn take_file(place: &Path, command: &str) -> Result<Lock> {
         let what = place.display().to_string();
-        Lock::hold(place.with_extension("lock"), &what, Claim::Alone, command)
+        let mut path = target_of(place).into_os_string();
+        path.push(".lock");
+        Lock::hold(path.into(), &what, Claim::Alone, command)
     }
 
     fn hold(path: PathBuf, what: &str, claim: Claim, command: &str) -> Result<Lock> {
