@@ -12,13 +12,18 @@ from gymnasium.utils.env_checker import check_env
 import cpss
 from conftest import SHORT
 
+#: The tasks that are highway-env's; others have nothing to be compared with.
+UPSTREAMS = [task for task in cpss.task_ids() if task in gym.registry]
+assert len(UPSTREAMS) >= 10
+
+
 class Blank(gym.Env):
-    """Does nothing, in upstream's spaces: what a checker says of this is said of the spaces."""
+    """Does nothing, in upstream's spaces, or ours of a task of ours: what a checker says of this is said of the spaces."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 5}
 
     def __init__(self, task):
-        theirs = gym.make(task, disable_env_checker=True)
+        theirs = gym.make(task if task in UPSTREAMS else f"cpss/{task}", disable_env_checker=True)
         self.observation_space, self.action_space = theirs.observation_space, theirs.action_space
         self.render_mode = "rgb_array"
 
@@ -49,7 +54,7 @@ def test_the_checkers_find_nothing_wrong_but_upstreams_spaces(task):
     assert warnings_of(sb3_check, env) <= warnings_of(sb3_check, Blank(task))
 
 
-@pytest.mark.parametrize("task", cpss.task_ids())
+@pytest.mark.parametrize("task", UPSTREAMS)
 def test_spaces_and_first_observation_are_upstreams(task):
     configs = [{}, cpss.policy_config(task)]
     for config in configs:

@@ -37,6 +37,8 @@ import time
 TOLERANCE = 1e-6
 # The share of an id's episodes that may be undecided.
 SOME = 0.3
+# Ids of highway-env's that there are here: fewer would mean that some go uncompared.
+TASKS_OF_HIGHWAY_ENV = 10
 # A task's folder says in its `parity.json` how it is compared:
 #   decisions            how many an episode may last here (racetrack's 1,500 would take the oracle 20 s each; a config
 #                        with a short `duration` compares its truncation instead)
@@ -311,6 +313,18 @@ def main():
     unknown = set(options.env or []) - set(tasks)
     if unknown:
         parser.error(f"no task {', '.join(sorted(unknown))}; there are {', '.join(tasks)}")
+    import gymnasium
+    import highway_env  # noqa: F401  (registers the ids)
+
+    # A task that is not highway-env's has nothing to be compared with.
+    alone = [name for name in tasks if name not in gymnasium.registry]
+    if set(options.env or []) & set(alone):
+        parser.error(f"highway-env has no {', '.join(alone)}: there is nothing to compare with")
+    for name in alone:
+        print(f"{name}: not compared, highway-env has no such task", flush=True)
+        del tasks[name]
+    if len(tasks) < TASKS_OF_HIGHWAY_ENV:
+        sys.exit(f"only {', '.join(tasks)} are known to highway-env: the others would not be compared")
     first = options.first_seed if options.first_seed is not None else secrets.randbelow(2**31)
     seeds = range(first, first + options.seeds)
     print(f"seeds {seeds[0]} to {seeds[-1]}", flush=True)

@@ -147,6 +147,24 @@ fn one_command_makes_every_file_and_leaves_alone_what_is_there() {
 }
 
 #[test]
+fn regression_a_folder_that_was_changed_since_the_build_is_not_trained_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("tasks/merge-v0");
+    fs::create_dir_all(&place).unwrap();
+    for file in ["task.toml", "train.toml"] {
+        fs::copy(top().join("tasks/merge-v0").join(file), place.join(file)).unwrap();
+    }
+    fs::write(place.join("train.toml"), "steps = 7\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpss"));
+    let command = command.current_dir(folder.path());
+    let output = command.args(["prepare", "--env", "merge-v0", "--quick"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("train.toml is not what"), "{said}");
+    assert!(said.contains("build again"), "{said}");
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 2, "nothing was trained");
+}
+
+#[test]
 fn the_list_says_what_is_shipped() {
     let listed: serde_json::Value = serde_json::from_str(&cpss(&["tasks", "--json"])).unwrap();
     let listed = listed.as_array().unwrap();

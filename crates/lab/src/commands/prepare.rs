@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use cpss_highway::TaskId;
 
-use crate::tasks::SHIPPED_SEEDS;
+use crate::tasks::{self, SHIPPED_SEEDS};
 use crate::terminal::{note, say};
 
 /// Options of `cpss prepare`.
@@ -44,6 +44,14 @@ pub(super) fn run(options: &Options) -> Result<()> {
         "there is no {}/task.toml: go to the top of the repository, or say where to with --out",
         folder.display()
     );
+    for file in ["task.toml", "train.toml"].map(|file| folder.join(file)) {
+        let built = file.file_name().and_then(|name| tasks::of(options.env).file(name.to_str()?));
+        ensure!(
+            options.out.is_some() || std::fs::read(&file).ok().as_deref() == built,
+            "{} is not what this program was built with: build again first",
+            file.display()
+        );
+    }
     for seed in 0..SHIPPED_SEEDS {
         let (seed, file) = (seed.to_string(), folder.join(format!("{seed}.safetensors")));
         let mut arguments = vec!["train", "--env", name, "--seed", &seed];

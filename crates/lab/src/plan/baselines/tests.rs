@@ -17,7 +17,7 @@ fn plan(toml: &str) -> Result<BaselinePlan> {
 #[test]
 fn the_built_in_plan_has_every_task_regime_and_method_on_seeds_of_its_own() {
     let plan = BaselinePlan::load(None, &[]).unwrap();
-    assert_eq!((plan.tasks.len(), plan.regimes.len()), (5, 4));
+    assert_eq!((plan.tasks.len(), plan.regimes.len()), (tasks::shipped().len(), 4));
     assert_eq!(plan.methods.len(), Algorithm::ALL.len() + 1);
     // Blocks of ten thousand seeds for every policy under every regime; the main run's come before.
     assert!(plan.first_seed >= FIRST_REPORTING_SEED + 1_000_000);
@@ -76,7 +76,11 @@ fn units_carry_the_right_files_and_arms() {
         ("barrier", &["barrier"], false),
     ] {
         let units = plan.plan_of(method(name), folder).units();
-        assert_eq!(units.len(), arms.len() * 5 * 4 * plan.policies.len(), "{name}");
+        assert_eq!(
+            units.len(),
+            arms.len() * plan.tasks.len() * plan.regimes.len() * plan.policies.len(),
+            "{name}"
+        );
         for unit in units {
             assert!(arms.contains(&unit.arm.as_str()), "{name} {}", unit.arm);
             let file = unit.own.map(|own| own.file);

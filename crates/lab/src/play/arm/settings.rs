@@ -221,7 +221,10 @@ impl ShieldSettings {
         let shared = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/shield.toml"));
         let ShieldNumbers { horizon, last_resort } =
             tasks::of(id).spec.shield.with_context(|| {
-                format!("no shield is shipped for {0}: tasks/{0}/task.toml has none", id.name())
+                format!(
+                    "no shield is shipped for {0}: tasks/{0}/task.toml had no `[shield]` when this program was built",
+                    id.name()
+                )
             })?;
         let text = format!("horizon = {horizon}\nlast_resort = {last_resort}\n{shared}");
         ShieldSettings::parse(&text).with_context(|| format!("the shipped shield of {}", id.name()))
