@@ -41,9 +41,9 @@ pub(crate) struct Options {
     /// Sensors to calibrate behind [default: those that it was learned behind]
     #[arg(long, value_delimiter = ',')]
     sensors: Vec<String>,
-    /// A quarter of the episodes to calibrate on; fewer where they are long
-    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(100..=25_000))]
-    episodes: u64,
+    /// A quarter of the episodes to calibrate on [default: 2000, or fewer where they are long]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(100..=25_000))]
+    episodes: Option<u64>,
     /// The resolution that an earlier calibration on these episodes found, before any shift
     #[arg(long, value_parser = parse_share)]
     resolution: Option<f64>,
@@ -51,6 +51,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SHIFT", default_value = "0", value_parser = parse_shift)]
     from: f32,
 }
+
+/// A quarter of the episodes to calibrate on, if nothing is said.
+const USUAL_EPISODES: u64 = 2_000;
 
 /// One of the shifts that are tried.
 fn parse_shift(text: &str) -> Result<f32, String> {
@@ -85,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         regimes: names,
         sensors: &eyes,
         inputs: risk.inputs(),
-        episodes: enough(options.env, options.episodes),
+        episodes: options.episodes.unwrap_or_else(|| enough(options.env, USUAL_EPISODES)),
     };
     let known = Known { resolution: options.resolution, shift: options.from };
     let critic = risk.critic().clone();
