@@ -140,9 +140,13 @@ impl Episode {
             Some(Risk { terms, account, memory }) if !self.past.is_empty() => {
                 let (start, arriving) = (account.start(), account.arriving());
                 let acts = self.shield.rules().spec().mode == Mode::Enforce;
-                let promise = match terms.is_conservative && acts {
-                    true => start + arriving + self.shield.ledger().budget(),
-                    false => f64::NAN,
+                let promise = start + arriving + self.shield.ledger().budget();
+                // A budget of 1 or more allows everything: what is promised is a probability.
+                let is_probability = self.shield.ledger().budget() < 1.0;
+                let promise = if terms.is_conservative && acts && is_probability {
+                    promise
+                } else {
+                    f64::NAN
                 };
                 let evidence = memory.evidence().value();
                 [promise, start, account.chosen(), account.surprise(), arriving, evidence]

@@ -154,6 +154,7 @@ impl RiskLearner {
 
     /// Makes updates, of which the first is the `first`-th of `all` in its round; returns the mean loss of the last few.
     fn learn(&mut self, py: Python<'_>, updates: u64, first: u64, all: u64) -> PyResult<f64> {
+        self.check_something_was_read()?;
         let (mut done, mut loss) = (0, f64::NAN);
         while done < updates {
             let block = BLOCK.min(updates - done);
@@ -173,6 +174,7 @@ impl RiskLearner {
 
     /// Learns which actions of this log nobody has tried: their risk is taken as 1 from now on.
     fn learn_untried(&mut self, py: Python<'_>, updates: u64, seed: u64) -> PyResult<()> {
+        self.check_something_was_read()?;
         let shape = self.learner.critics()[0].shape().clone();
         let experience = &self.experience;
         let untried = py.detach(|| learn_untried(experience, &shape, updates, seed));
@@ -244,5 +246,17 @@ impl RiskLearner {
         }
         *self.learner.points_mut() = Generator::from_state(points);
         Ok(())
+    }
+}
+
+impl RiskLearner {
+    /// Refuses to learn from nothing: decisions whose observations cannot be read were left out.
+    fn check_something_was_read(&self) -> PyResult<()> {
+        match self.experience.is_empty() {
+            true => Err(value_error(
+                "no observation could be read: every one has a number that is not finite, or is too large to be one",
+            )),
+            false => Ok(()),
+        }
     }
 }

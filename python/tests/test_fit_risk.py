@@ -188,3 +188,11 @@ def test_mistakes_are_named(change, words):
     arguments = {"log": record(3), **SPACES, **change}
     with pytest.raises(ValueError, match=words):
         cpss.fit_risk(arguments.pop("log"), **arguments)
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e300])
+def test_regression_a_log_in_which_nothing_can_be_read_is_named(number):
+    log = {**record(5), "observations": None}
+    log["observations"] = np.full((len(log["actions"]), 2), number)
+    with pytest.raises(ValueError, match="no observation could be read"):
+        cpss.fit_risk(log, observation_space=gym.spaces.Box(-np.inf, np.inf, (2,), np.float64), action_space=Ledge().action_space, updates=4)

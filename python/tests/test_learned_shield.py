@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 import pickle
 import warnings
 
@@ -197,3 +198,27 @@ def test_mistakes_are_named(good, change, words):
     arguments = {"env": Ledge(), "risk": good, "budget": 0.02, **change}
     with pytest.raises(ValueError, match=words):
         cpss.ShieldWrapper(arguments.pop("env"), **arguments)
+
+
+def test_regression_a_dictionary_of_another_order_is_saved_and_loaded_as_it_was():
+    from collections import OrderedDict
+
+    from cpss.numbers import is_same, space_from_json, space_to_json
+
+    parts = [("z", gym.spaces.Box(0, 1, (1,))), ("a", gym.spaces.Box(0, 9, (2,)))]
+    for space in (gym.spaces.Dict(OrderedDict(parts)), gym.spaces.Dict(dict(parts))):
+        # As a file has it: sorted by key.
+        again = space_from_json(json.loads(json.dumps(space_to_json(space), sort_keys=True)))
+        assert again == space and list(again.spaces) == list(space.spaces)
+    assert not is_same(gym.spaces.Dict(OrderedDict(parts)), gym.spaces.Dict(dict(parts)))
+    assert is_same(gym.spaces.Dict(OrderedDict(parts)), gym.spaces.Dict(OrderedDict(parts)))
+    with pytest.raises(ValueError, match="keys have to be texts"):
+        space_to_json(gym.spaces.Dict({1: gym.spaces.Discrete(2)}))
+
+
+def test_regression_a_card_is_json_that_others_read_too(good):
+    """Without episodes there are no means; JSON has no NaN."""
+    card = dataclasses.replace(good.card, alone=Account())
+    assert np.isnan(card.alone.incidents)
+    again = Card.from_json(json.dumps(json.loads(card.to_json(), parse_constant=pytest.fail)))
+    assert str(again) == str(card) and np.isnan(again.alone.incidents)

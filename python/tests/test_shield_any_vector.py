@@ -319,3 +319,22 @@ def test_a_masked_learner_proposes_only_what_is_let_through(from_zero):
 
     MaskablePPO("MlpPolicy", Watched(from_zero), n_steps=64, batch_size=64, n_epochs=1, seed=0, device="cpu").learn(64)
     assert len(verdicts) == 64 and set(verdicts) == {"admit"}
+
+
+def test_regression_what_the_caller_does_with_parts_of_an_observation_blinds_no_decision():
+    """Arrays inside a Dict or a Tuple are as much the caller's as a plain one."""
+    risk = cpss.learn_risk(lambda: Ledge("dict", "discrete"), fell, steps=20_000, rounds=2, calibration_episodes=100, budgets=(0.05,), hidden=(32,))
+    told = []
+    for meddles in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            envs = cpss.ShieldVectorWrapper(SyncVectorEnv([lambda: Ledge("dict", "discrete")] * 2), risk=risk, budget=0.05)
+        observations, _ = envs.reset(seed=[5, 6])
+        told.append([])
+        for _ in range(12):
+            if meddles:
+                observations["far"][0][:] = 5.0
+                observations["at"][:] = 5
+            observations, *_, infos = envs.step(np.array([-1, -1]))
+            told[-1].append(infos["shield"]["cost_proposed"].tolist())
+    assert told[0] == told[1] and any(cost > 0 for costs in told[0] for cost in costs)

@@ -333,7 +333,11 @@ impl Model {
             },
         };
         let card = about.get("card").cloned().unwrap_or_default();
-        let words: serde_json::Value = serde_json::from_str(&card).unwrap_or_default();
+        let words: serde_json::Value = match card.as_str() {
+            "" => serde_json::Value::Null,
+            card => serde_json::from_str(card)
+                .map_err(|error| format!("its card cannot be read: {error}"))?,
+        };
         // Python's cards lie one deeper, beside the spaces.
         let words = words.get("card").unwrap_or(&words);
         let number = |name| words.get(name).and_then(serde_json::Value::as_f64);

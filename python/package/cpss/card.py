@@ -235,7 +235,7 @@ class Card:
 
     def to_json(self) -> str:
         """As text; the same for equal cards."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return json.dumps(without_nan(dataclasses.asdict(self)), sort_keys=True, allow_nan=False)
 
     @staticmethod
     def from_json(text: str) -> Card:
@@ -243,10 +243,29 @@ class Card:
         return card_of(json.loads(text))
 
 
+def without_nan(found: Any) -> Any:
+    """The same with `None` in place of what is no number: JSON has no NaN, and other readers of a card would refuse it."""
+    if isinstance(found, dict):
+        return {key: without_nan(part) for key, part in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [without_nan(part) for part in found]
+    return None if isinstance(found, float) and not np.isfinite(found) else found
+
+
+def with_nan(found: Any) -> Any:
+    """The other way, for parts that hold numbers alone."""
+    if isinstance(found, dict):
+        return {key: with_nan(part) for key, part in found.items()}
+    if isinstance(found, list):
+        return [with_nan(part) for part in found]
+    return np.nan if found is None else found
+
+
 def card_of(found: dict[str, Any]) -> Card:
     """A card from plain words and numbers."""
 
     def account(part: dict[str, Any]) -> Account:
+        part = with_nan(part)
         low, high = part["surprise_ci95"]
         return Account(**{**part, "surprise_ci95": (low, high), "chosen_each": tuple(part["chosen_each"]), "surprise_each": tuple(tuple(found) for found in part.get("surprise_each", ()))})
 
@@ -257,7 +276,7 @@ def card_of(found: dict[str, Any]) -> Card:
             "notes": tuple(found["notes"]),
             "alone": account(found["alone"]),
             "shielded": account(found["shielded"]),
-            "reliability": tuple(Bin(**bin) for bin in found["reliability"]),
+            "reliability": tuple(Bin(**with_nan(bin)) for bin in found["reliability"]),
         }
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from cpss.calibration import Trial, under_budgets
 from cpss.card import Account, account_of, least_likely
 from cpss.arguments import whole
+from cpss.numbers import is_same
 from cpss.playing import Behaviour, Incident, Stage
 from cpss.risk import Risk
 
@@ -82,7 +83,7 @@ def evaluate(
             ("observation", stage.observations.space, risk.observation_space),
             ("action", stage.actions.space, risk.action_space),
         ):
-            if here != there:
+            if not is_same(here, there):
                 raise ValueError(f"`risk` was learned with the {name} space {there}, but the environment has {here}")
         alone = account_of(stage.play([Behaviour(first + index) for index in range(episodes)]))
         trial = Trial(stage, (budget,), risk.card.gamma, episodes, first, lambda _text: None)

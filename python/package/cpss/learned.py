@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cpss.calibration import shield_settings_of
-from cpss.numbers import ActionPoints
+from cpss.numbers import ActionPoints, is_same
 from cpss.playing import effective, said
 from cpss.risk import Risk
 
@@ -24,7 +24,7 @@ class Learned:
     def __init__(self, env: Any, risk: Risk, incident: Callable | None, budget: float) -> None:
         for name in ("observation_space", "action_space"):
             here, there = getattr(env, name), getattr(risk, name)
-            if here != there:
+            if not is_same(here, there):
                 raise ValueError(f"`risk` was learned with the {name.replace('_', ' ')} {there}, but the environment has {here}")
         self.risk, self.terms = risk, risk.terms(budget)
         self._incident = incident or risk.incident

@@ -9,6 +9,7 @@ choice becomes ones and zeros. :class:`ActionList` counts the actions of ``Discr
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,9 +182,24 @@ def space_to_json(space: spaces.Space) -> dict[str, Any]:
     if isinstance(space, spaces.MultiDiscrete):
         return {"kind": kind, "nvec": space.nvec.tolist(), "start": np.asarray(space.start).tolist()}
     if isinstance(space, spaces.Dict):
-        return {"kind": kind, "parts": {key: space_to_json(part) for key, part in space.spaces.items()}}
+        if odd := [key for key in space.spaces if not isinstance(key, str)]:
+            raise ValueError(f"a Dict's keys have to be texts to be written down, but there is {odd[0]!r}")
+        # The order too: the numbers of its parts come one after the other.
+        return {"kind": kind, "order": list(space.spaces), "parts": {key: space_to_json(part) for key, part in space.spaces.items()}}
     assert isinstance(space, spaces.Tuple)
     return {"kind": kind, "parts": [space_to_json(part) for part in space.spaces]}
+
+
+def is_same(here: spaces.Space, there: spaces.Space) -> bool:
+    """Whether two spaces give the same numbers in the same order: to Gymnasium dictionaries of another order are equal."""
+    return here == there and orders(here) == orders(there)
+
+
+def orders(space: spaces.Space) -> list:
+    """The keys of a space's dictionaries, in order, and those of their parts."""
+    if isinstance(space, spaces.Dict):
+        return [(key, orders(part)) for key, part in space.spaces.items()]
+    return [orders(part) for part in space.spaces] if isinstance(space, spaces.Tuple) else []
 
 
 def shorter(numbers: Sequence[str]) -> str | list[str]:
@@ -205,7 +221,9 @@ def space_from_json(found: dict[str, Any]) -> spaces.Space:
     if kind == "MultiDiscrete":
         return spaces.MultiDiscrete(np.array(found["nvec"]), start=np.array(found["start"]))
     if kind == "Dict":
-        return spaces.Dict({key: space_from_json(part) for key, part in found["parts"].items()})
+        parts = {key: space_from_json(part) for key, part in found["parts"].items()}
+        # Gymnasium sorts a plain dictionary, and keeps the order of an ordered one; files from before an order was kept are of plain ones.
+        return spaces.Dict(OrderedDict((key, parts[key]) for key in found.get("order", sorted(parts))))
     if kind == "Tuple":
         return spaces.Tuple([space_from_json(part) for part in found["parts"]])
     raise ValueError(f"there is no space of the kind {kind!r}")

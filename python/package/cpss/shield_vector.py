@@ -25,7 +25,7 @@ from cpss.outcome import has_happened
 from cpss.risk import Risk
 from cpss.settings import Source, check_single, whole_settings
 from cpss.shield import ShieldWrapper
-from cpss.situation import number_of
+from cpss.situation import apart, number_of
 
 
 class ShieldVectorWrapper(VectorWrapper):
@@ -181,7 +181,7 @@ class ShieldVectorWrapper(VectorWrapper):
 
     def _look(self, observations: Any) -> None:
         # Copies: what the caller does with the arrays must not blind the next decision.
-        self._seen = [np.array(seen) if isinstance(seen, np.ndarray) else seen for seen in iterate(self.env.observation_space, observations)]
+        self._seen = [apart(seen) for seen in iterate(self.env.observation_space, observations)]
 
     def _outcomes(self, judged: np.ndarray, observations, rewards, terminations, truncations, infos):
         """What came of each copy's step: the five of ``env.step``, the last observation and info of an episode that is over."""
