@@ -38,3 +38,15 @@ def fresh_process():
 def only_new_versions_are_recommended(monkeypatch):
     """Gymnasium says on every `make` that there is a `v1` of some tasks; here `v0` is meant."""
     monkeypatch.setattr(gym.logger, "deprecation", lambda *_args, **_kwargs: None)
+
+
+@pytest.fixture(autouse=True)
+def drivers_of_the_original_stay_as_they_are():
+    """highway-env's intersection writes its drivers' settings into their class, where other tasks of the process would
+    find them: no test may depend on which one ran before."""
+    from highway_env.vehicle.behavior import IDMVehicle
+
+    usual = {name: value for name, value in vars(IDMVehicle).items() if name.isupper()}
+    yield
+    for name, value in usual.items():
+        setattr(IDMVehicle, name, value)

@@ -19,6 +19,8 @@ def run(notebook, name="notebook"):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    # What others have drawn in this process is none of the notebook's.
+    pyplot.close("all")
     names = {"__name__": "__main__"}
     for number, cell in enumerate(part for part in notebook["cells"] if part["cell_type"] == "code"):
         printed, outputs = io.StringIO(), []

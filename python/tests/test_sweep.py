@@ -196,7 +196,9 @@ LONG = {**PLAN, "tasks": ["merge-v0"], "arms": [f"cpss:{number / 1000}" for numb
 
 def begun(out, code=f"import sys, cpss; cpss.sweep({LONG!r}, sys.argv[1], threads=1)"):
     """A sweep in a process of its own, at work."""
-    process = subprocess.Popen([sys.executable, "-c", code, str(out)], stderr=subprocess.PIPE, text=True)
+    # What a script starts in the background ignores Ctrl-C, and so would what that starts.
+    heeds_ctrl_c = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = subprocess.Popen([sys.executable, "-c", code, str(out)], stderr=subprocess.PIPE, text=True, **heeds_ctrl_c)
     deadline = time.monotonic() + 60
     while not list(out.glob("records/*.json")):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
