@@ -260,6 +260,12 @@ fn what_is_no_critic_is_refused_with_its_reason() {
     let refused = critic.run(&[&file], "");
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("the bytes are no critic"), "{refused:?}");
+    // A card that is no JSON, as one of an older version may be, is not taken for one that says nothing.
+    let about = BTreeMap::from([("card".to_owned(), r#"{"resolution": NaN}"#.to_owned())]);
+    std::fs::write(&file, flat_critics(0, 5).to_bytes(&about)).unwrap();
+    let odd = critic.run(&[&file], "");
+    assert!(!odd.status.success());
+    assert!(text(&odd.stderr).contains("its card cannot be read"), "{odd:?}");
     let missing = critic.run(&[&folder.path().join("none")], "");
     assert!(text(&missing.stderr).contains("the file cannot be read"), "{missing:?}");
 }

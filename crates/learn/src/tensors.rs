@@ -47,20 +47,14 @@ impl Writer {
         self.tensors.insert(name.to_owned(), (Dtype::U64, vec![values.len()], bytes));
     }
 
-    /// Adds a checksum over all that there is so far.
-    pub(crate) fn seal(&mut self) {
-        self.metadata.remove(CHECKSUM);
-        let tensors = self.tensors.iter();
-        let sum = checksum(
-            self.metadata.iter(),
-            tensors.map(|(name, (_, shape, bytes))| (name.as_str(), shape.as_slice(), &bytes[..])),
-        );
-        self.metadata(CHECKSUM, sum);
-    }
-
-    /// Returns the file's bytes.
+    /// Returns the file's bytes, with a checksum over all that was added.
     pub(crate) fn finish(&self) -> Vec<u8> {
-        let mut header = format!("{{\"__metadata__\":{}", json(&self.metadata));
+        let parts = self.tensors.iter();
+        let parts = parts.map(|(name, (_, shape, bytes))| (name.as_str(), &shape[..], &bytes[..]));
+        let sum = checksum(self.metadata.iter(), parts);
+        let mut metadata = self.metadata.clone();
+        metadata.insert(CHECKSUM.to_owned(), sum);
+        let mut header = format!("{{\"__metadata__\":{}", json(&metadata));
         let mut offset = 0;
         for (name, (dtype, shape, bytes)) in &self.tensors {
             let end = offset + bytes.len();
@@ -87,7 +81,7 @@ impl Writer {
 }
 
 /// The metadata entry that tells whether a file is as it was written. Against damage, not against malice.
-const CHECKSUM: &str = "checksum";
+const CHECKSUM: &str = "cpss-checksum";
 
 /// The 64-bit FNV-1a hash of all that a file holds, in the order of names.
 fn checksum<'a>(
@@ -172,7 +166,7 @@ impl<'a> Reader<'a> {
         let metadata = header.metadata().iter().flatten();
         let metadata = metadata.map(|(key, value)| (key.clone(), value.clone()));
         let mut metadata: BTreeMap<String, String> = metadata.collect();
-        // Shipped files, those of other programs, and of before there was one, have none.
+        // Files of other programs, and of before there was one, have none.
         if let Some(wanted) = metadata.remove(CHECKSUM) {
             let mut parts = tensors.tensors();
             parts.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -228,7 +228,6 @@ impl Ensemble {
                 writer.f32s(&format!("{place}.{name}.bias"), &[rows], &bias);
             }
         }
-        writer.seal();
         writer.finish()
     }
 
