@@ -207,7 +207,7 @@ fn where_the_driver_says_which_action_it_takes_for_the_least_risky_that_one_is_v
             seen.push(&[1.0, 0.0], &[], pair % 2, Next::GoesOn);
             let ends = [Next::Incident, Next::Over][pair / 2 % 2];
             seen.push(&[0.0, 1.0], &[], pair / 2 % 2, ends);
-            told.into_iter().for_each(|action| seen.tell_least(action));
+            told.into_iter().for_each(|action| seen.tell_least_risky(action));
         }
         let shape = Shape { fixed: 2, item: 0, encoder: vec![], head: vec![16], actions: 2 };
         let spec = CriticSpec { batch: 64, follow: 0.1, ..CriticSpec::default() };

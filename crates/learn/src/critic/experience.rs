@@ -54,10 +54,10 @@ pub struct Experience {
     nexts: Vec<u8>,
     /// How often each is looked at, relative to 255.
     weights: Vec<u8>,
-    /// Whether what ran was about as safe as could be, as far as is known.
+    /// Whether what ran was about as safe as what was taken for the least risky action, as far as is known.
     safest: Vec<bool>,
     /// Which action the driver took for the least risky one; [`UNTOLD`] if it did not say.
-    least: Vec<u8>,
+    least_risky: Vec<u8>,
 }
 
 /// Nobody said which action is the least risky one.
@@ -79,8 +79,8 @@ impl Experience {
         self.point
     }
 
-    /// All that there is besides what a critic says of it, to be saved: numbers, actions, and what came of them.
-    /// Only of scenes without items.
+    /// What is saved of it: numbers, actions, and what came of them, but not what the driver said of the least risky
+    /// action. Only of scenes without items.
     pub fn parts(&self) -> (&[i16], &[u8], &[u8]) {
         (&self.fixed_numbers, &self.actions, &self.nexts)
     }
@@ -97,7 +97,7 @@ impl Experience {
         self.nexts.extend_from_slice(nexts);
         self.weights.resize(self.actions.len(), u8::MAX);
         self.safest.resize(self.actions.len(), false);
-        self.least.resize(self.actions.len(), UNTOLD);
+        self.least_risky.resize(self.actions.len(), UNTOLD);
         true
     }
 
@@ -115,20 +115,22 @@ impl Experience {
         self.nexts.push(next as u8);
         self.weights.push(u8::MAX);
         self.safest.push(false);
-        self.least.push(UNTOLD);
+        self.least_risky.push(UNTOLD);
     }
 
     /// Says of the scene last added which action its driver took for the least risky one. A learner then values that one
     /// instead of the least of its own estimates, of which the luckiest is always the least.
-    pub fn tell_least(&mut self, action: usize) {
-        if let (Some(least), Ok(action)) = (self.least.last_mut(), u8::try_from(action)) {
-            *least = action;
+    /// Where actions are points there is no list that it could be a place in, and nothing is kept; nor is the last of 256.
+    pub fn tell_least_risky(&mut self, action: usize) {
+        let action = u8::try_from(action).ok().filter(|_| self.point == 0);
+        if let (Some(told), Some(action)) = (self.least_risky.last_mut(), action) {
+            *told = action;
         }
     }
 
     /// Which action the driver took for the least risky one, if it said.
-    pub(crate) fn least(&self, scene: usize) -> Option<usize> {
-        Some(self.least[scene]).filter(|least| *least != UNTOLD).map(usize::from)
+    pub fn least_risky(&self, scene: usize) -> Option<usize> {
+        Some(self.least_risky[scene]).filter(|told| *told != UNTOLD).map(usize::from)
     }
 
     /// Says that nobody looked beyond the last decision: the scene that it led to cannot be told.
@@ -148,7 +150,7 @@ impl Experience {
         self.nexts.extend_from_slice(&other.nexts);
         self.weights.extend_from_slice(&other.weights);
         self.safest.extend_from_slice(&other.safest);
-        self.least.extend_from_slice(&other.least);
+        self.least_risky.extend_from_slice(&other.least_risky);
     }
 
     /// Forgets the oldest scenes, up to the end of an episode, until at most `most` are left.
@@ -170,12 +172,12 @@ impl Experience {
         self.nexts.drain(..cut);
         self.weights.drain(..cut);
         self.safest.drain(..cut);
-        self.least.drain(..cut);
+        self.least_risky.drain(..cut);
     }
 
     /// Asks a critic about every decision: how often it is to be looked at (the more, the riskier it is; what
     /// came of it plays no part, so that what is learned stays a probability), and whether what ran was
-    /// about as safe as could be, so that what came of it can be learned from directly.
+    /// about as safe as the least risky action, so that what came of it can be learned from directly.
     pub fn weigh(&mut self, critic: &Critic) {
         self.weigh_by(&[critic], 1, &[], AS_SAFE);
     }
@@ -215,7 +217,7 @@ impl Experience {
                     let risk = risk_of(place * each, experience.action(scene));
                     let places = place * each..(place + 1) * each;
                     let risks = places.flat_map(|p| (0..actions).map(move |action| (p, action)));
-                    let least = match experience.least(scene) {
+                    let least = match experience.least_risky(scene) {
                         Some(action) => risk_of(place * each, action),
                         None => risks.map(|(p, action)| risk_of(p, action)).fold(1.0, f64::min),
                     };
@@ -228,7 +230,7 @@ impl Experience {
         (self.weights, self.safest) = (weights, safest);
     }
 
-    /// Whether what ran was about as safe as could be.
+    /// Whether what ran was about as safe as the least risky action.
     pub(crate) fn ran_safest(&self, scene: usize) -> bool {
         self.safest[scene]
     }
@@ -308,4 +310,56 @@ fn pack(number: f32) -> i16 {
 
 fn unpack(number: &i16) -> f32 {
     f32::from(*number) * (1.0 / STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::critic::Shape;
+    use crate::generator::{Generator, Purpose};
+
+    /// An episode of as many scenes, in each of which the driver calls an action the least risky one, if it says.
+    fn episode(scenes: usize, told: impl Fn(usize) -> Option<usize>) -> Experience {
+        let mut seen = Experience::new(1, 0);
+        for scene in 0..scenes {
+            let next = if scene + 1 == scenes { Next::Over } else { Next::GoesOn };
+            seen.push(&[scene as f32 / 4.0], &[], 0, next);
+            told(scene).into_iter().for_each(|action| seen.tell_least_risky(action));
+        }
+        seen
+    }
+
+    #[test]
+    fn what_a_driver_has_told_stays_with_its_scene() {
+        let mut all = episode(3, |scene| (scene != 1).then_some(scene));
+        all.append(&episode(4, |scene| Some(10 + scene)));
+        let told =
+            |all: &Experience| (0..all.len()).map(|s| all.least_risky(s)).collect::<Vec<_>>();
+        let numbers = |numbers: [usize; 4]| numbers.map(Some).to_vec();
+        assert_eq!(told(&all), [vec![Some(0), None, Some(2)], numbers([10, 11, 12, 13])].concat());
+        all.keep_newest(5);
+        assert_eq!(told(&all), numbers([10, 11, 12, 13]));
+        // Of points there is no list that it could be a place in.
+        let mut points = Experience::with_points(2, 1);
+        points.push(&[0.0, 0.5], &[], 0, Next::Over);
+        points.tell_least_risky(0);
+        assert_eq!(points.least_risky(0), None);
+    }
+
+    #[test]
+    fn as_safe_as_could_be_is_meant_beside_what_the_driver_has_told() {
+        let shape = Shape { fixed: 1, item: 0, encoder: vec![], head: vec![4], actions: 2 };
+        let critic = Critic::new(shape, &mut Generator::new(1, Purpose::Weights)).unwrap();
+        let weighed = |told: Option<usize>| {
+            let mut seen = episode(3, |_| told);
+            seen.weigh_by(&[&critic], 1, &[], 1e-6);
+            (0..3).map(|scene| seen.ran_safest(scene)).collect::<Vec<_>>()
+        };
+        // The first action ran. Beside itself it is safe, beside the better of the two only where it is that one.
+        assert_eq!(weighed(Some(0)), [true; 3]);
+        let alone = weighed(None);
+        let worse = weighed(Some(1));
+        assert!(alone == worse, "what ran is as safe as the other or is not: {alone:?} {worse:?}");
+        assert!(alone.contains(&false), "{alone:?}");
+    }
 }

@@ -8,13 +8,12 @@
 //!   gamma · min over actions of the target critic's risk in the next scene    otherwise
 //! ```
 //!
-//! Of noisy estimates the luckiest is the least, decision after decision, so that risk looks small far from where it shows. Where the
-//! driver said which action it took for the least risky one ([`Experience::tell_least`]), the target critic's risk of that one
-//! stands in for the minimum: the choice stays while the critic learns on, so that who values has less and less the noise of who chose.
-//!
 //! and, where the action that ran in the next scene was itself about as safe as could be, towards what came of
 //! that in the same way, for up to [`CriticSpec::follow_outcomes`] decisions: the minimum over noisy estimates makes
-//! risk look small, and what really happened does not. With Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
+//! risk look small, and what really happened does not. Where the driver said which action it took for the least risky one
+//! ([`Experience::tell_least_risky`]), the target critic's risk of that one stands in for the minimum, and "as safe as
+//! could be" is meant beside it: the choice stays while the critic learns on, so that who values has less and less of the noise
+//! of who chose. With Adam, and a target critic that follows slowly. Start at [`CriticLearner::update`].
 //!
 //! **Invariants:** the same settings, seed and experience give the same bits on the same machine for any
 //! number of threads: a batch is cut into parts of a fixed size, and their gradients are added in order.
@@ -332,7 +331,7 @@ impl Part {
                     self.targets.push(goes_on);
                     experience.gather_all(next, beside.points, &mut self.next);
                     self.owners.resize(self.next.len(), index);
-                    self.valued.resize(self.next.len(), experience.least(next));
+                    self.valued.resize(self.next.len(), experience.least_risky(next));
                 }
             }
         }

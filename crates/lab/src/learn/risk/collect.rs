@@ -6,7 +6,7 @@
 //! begins anywhere. And from some scenes, the more often the riskier they are, some action is tried
 //! in a copy of the world with the least risky one ever after, which is what a risk is the probability of:
 //! a good shield keeps out of danger, and would otherwise see ever less of it.
-//! Of every scene it is kept which action the shield that drives calls the least risky: that choice is what is valued.
+//! Where a critic drives, it is kept of every scene which action it calls the least risky: that choice is what is valued.
 //!
 //! **Invariants:** the same seeds, round and critic give the same experience for any number of threads.
 
@@ -18,7 +18,7 @@ use cpss_learn::critic::experience::{Experience, Next};
 use cpss_risk::features::Inputs;
 use rayon::prelude::*;
 
-use super::driver::{Driver, judge, least};
+use super::driver::{Driver, judge, least, least_risky};
 use super::weave::Weave;
 use super::{Conditions, USUAL_THRESHOLD, longest_episode};
 use crate::play::ending::is_incident;
@@ -132,7 +132,7 @@ impl Driver<'_> {
             let next = next(&world, &taken, step + 1 == LONGEST);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if self.critic.is_some() {
-                into.tell_least(judge(&self.risks, 0, -1.0));
+                into.tell_least_risky(least_risky(&self.risks));
             }
             if next != Next::GoesOn {
                 break;
@@ -190,13 +190,13 @@ impl Driver<'_> {
             let action = match weave.as_mut().and_then(|weave| weave.action(&world)) {
                 Some(action) => action,
                 None if step == 0 => first,
-                None => judge(&self.risks, 0, -1.0),
+                None => least_risky(&self.risks),
             };
             let taken = self.step(&mut world, action)?;
             let next = next(&world, &taken, step + 1 == longest);
             into.push(self.features.fixed(), self.features.items(), action, next);
             if self.critic.is_some() {
-                into.tell_least(judge(&self.risks, 0, -1.0));
+                into.tell_least_risky(least_risky(&self.risks));
             }
             if next != Next::GoesOn {
                 break;

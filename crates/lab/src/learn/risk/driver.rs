@@ -103,11 +103,17 @@ pub(super) fn least(risks: &[f64]) -> f64 {
 
 /// The action that runs: the proposal if its avoidable risk fits, and otherwise the least risky one.
 pub(super) fn judge(risks: &[f64], proposal: usize, threshold: f64) -> usize {
+    let least = least_risky(risks);
+    if risks[proposal] - risks[least] <= threshold { proposal } else { least }
+}
+
+/// The action that risks least; the first of several.
+pub(super) fn least_risky(risks: &[f64]) -> usize {
     let mut least = 0;
     for (action, risk) in risks.iter().enumerate() {
         if *risk < risks[least] {
             least = action;
         }
     }
-    if risks[proposal] - risks[least] <= threshold { proposal } else { least }
+    least
 }

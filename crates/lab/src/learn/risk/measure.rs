@@ -13,7 +13,7 @@ use cpss_highway::random::Generator;
 use cpss_risk::{LearnedRisk, Portrait};
 use rayon::prelude::*;
 
-use super::driver::{Driver, judge};
+use super::driver::{Driver, judge, least_risky};
 use super::{Conditions, USUAL_THRESHOLD, gaze};
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::ending::is_incident;
@@ -185,7 +185,7 @@ impl Driver<'_> {
             goes_on *= gamma;
             drift.apply(&mut world);
             self.look(&world);
-            action = judge(&self.risks, 0, -1.0);
+            action = least_risky(&self.risks);
         }
         Ok(0.0)
     }
