@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cpss::play::arm::ShieldSettings;
-use cpss::play::critic::RiskSource;
+use cpss::play::critic::{RiskSource, knows};
 use cpss::play::memory::MemoryFile;
 use cpss::record::memory::MemorySettings;
 use cpss_risk::{LearnedRisk, RiskModel};
@@ -66,6 +66,11 @@ impl Critic {
         (py.get_type::<Critic>(), (self.task.clone(), self.source.to_string(), bytes, conditions))
     }
 
+    /// Whether a task has the config in which this was calibrated, but for what a policy sees.
+    fn knows(&self, task: &crate::task::Task) -> bool {
+        knows(&self.risk, &task.inner)
+    }
+
     /// Itself: it never changes.
     fn __deepcopy__<'py>(slf: PyRef<'py, Critic>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Critic> {
         slf
@@ -86,13 +91,14 @@ impl Critic {
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() })
             .map_err(|error| value_error(format!("`risk`: the critic's card: {error}")))?;
         let is_conservative = match self.conditions.as_ref().map(|conditions| conditions.get()) {
-            None => card.is_conservative_in("stationary"),
+            None => card.is_conservative_in(&self.task, "stationary"),
             Some(conditions) => {
                 let [regime, sensor] = conditions.names();
-                card.is_conservative_behind(regime, sensor)
+                card.is_conservative_behind(&self.task, regime, sensor)
             }
         };
-        Ok(RiskTerms { rules, is_conservative })
+        // A task's own horizon ends its episodes.
+        Ok(RiskTerms { rules, is_conservative, longest: usize::MAX })
     }
 
     /// What was learned.

@@ -36,6 +36,8 @@ pub(crate) struct Episode {
     /// The surprise that came to light with what was settled or closed last.
     surprise: Option<f64>,
     past: Vec<Past>,
+    /// Whether the world is one that the critic was calibrated in: of another nothing is promised.
+    knows_world: bool,
 }
 
 /// How a critic's risks are accounted for, and whether its card says that it is conservative: only then, and only if
@@ -44,6 +46,8 @@ pub(crate) struct Episode {
 pub(crate) struct RiskTerms {
     pub(crate) rules: RiskRules,
     pub(crate) is_conservative: bool,
+    /// How many decisions of an episode that was found for; of a longer one nothing is known.
+    pub(crate) longest: usize,
 }
 
 /// The account of an episode's risk, and what the surprises in it say of the critic.
@@ -77,7 +81,8 @@ impl Episode {
     /// Opens an episode.
     pub(crate) fn open(terms: Terms) -> Episode {
         let risk = terms.risk.map(Risk::open);
-        Episode { shield: Shield::under(terms.rules), risk, surprise: None, past: Vec::new() }
+        let shield = Shield::under(terms.rules);
+        Episode { shield, risk, surprise: None, past: Vec::new(), knows_world: true }
     }
 
     /// The episode in which this was settled.
@@ -140,19 +145,23 @@ impl Episode {
             Some(Risk { terms, account, memory }) if !self.past.is_empty() => {
                 let (start, arriving) = (account.start(), account.arriving());
                 let acts = self.shield.rules().spec().mode == Mode::Enforce;
-                let promise = start + arriving + self.shield.ledger().budget();
                 // A budget of 1 or more allows everything: what is promised is a probability.
                 let is_probability = self.shield.ledger().budget() < 1.0;
-                let promise = if terms.is_conservative && acts && is_probability {
-                    promise
-                } else {
-                    f64::NAN
+                let is_known = self.knows_world && self.past.len() <= terms.longest;
+                let promise = match terms.is_conservative && is_known && acts && is_probability {
+                    true => start + arriving + self.shield.ledger().budget(),
+                    false => f64::NAN,
                 };
                 let evidence = memory.evidence().value();
                 [promise, start, account.chosen(), account.surprise(), arriving, evidence]
             }
             _ => [f64::NAN; 6],
         }
+    }
+
+    /// Says whether the world is one that the critic was calibrated in.
+    pub(crate) fn knows_world(&mut self, knows: bool) {
+        self.knows_world = knows;
     }
 
     /// Whether no more than the budget was spent.

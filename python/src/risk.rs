@@ -138,9 +138,18 @@ pub(crate) struct RiskTerms {
 #[pymethods]
 impl RiskTerms {
     #[new]
-    fn new(gamma: f64, resolution: f64, is_conservative: bool) -> PyResult<RiskTerms> {
+    #[pyo3(signature = (gamma, resolution, is_conservative, longest = None))]
+    fn new(
+        gamma: f64,
+        resolution: f64,
+        is_conservative: bool,
+        longest: Option<usize>,
+    ) -> PyResult<RiskTerms> {
+        let longest = longest.unwrap_or(usize::MAX);
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() });
-        Ok(RiskTerms { terms: Terms { rules: rules.map_err(value_error)?, is_conservative } })
+        Ok(RiskTerms {
+            terms: Terms { rules: rules.map_err(value_error)?, is_conservative, longest },
+        })
     }
 
     /// What each action costs, and the risk that cannot be avoided.
@@ -158,9 +167,9 @@ impl RiskTerms {
 
     fn __reduce__<'py>(
         slf: &Bound<'py, RiskTerms>,
-    ) -> (Bound<'py, pyo3::types::PyType>, (f64, f64, bool)) {
-        let Terms { rules, is_conservative } = slf.get().terms;
+    ) -> (Bound<'py, pyo3::types::PyType>, (f64, f64, bool, usize)) {
+        let Terms { rules, is_conservative, longest } = slf.get().terms;
         let RiskSpec { gamma, resolution, .. } = *rules.spec();
-        (slf.py().get_type::<RiskTerms>(), (gamma, resolution, is_conservative))
+        (slf.py().get_type::<RiskTerms>(), (gamma, resolution, is_conservative, longest))
     }
 }

@@ -117,6 +117,11 @@ impl Shield {
         self.inner.close(incident);
     }
 
+    /// Says whether the world is one that the critic was calibrated in: of another nothing is promised.
+    fn knows_world(&mut self, knows: bool) {
+        self.inner.knows_world(knows);
+    }
+
     /// Opens a fresh ledger for another episode.
     fn reset(&mut self) {
         self.inner.reset();

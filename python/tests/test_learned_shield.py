@@ -5,6 +5,7 @@ import dataclasses
 import json
 import pickle
 import warnings
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -222,3 +223,33 @@ def test_regression_a_card_is_json_that_others_read_too(good):
     assert np.isnan(card.alone.incidents)
     again = Card.from_json(json.dumps(json.loads(card.to_json(), parse_constant=pytest.fail)))
     assert str(again) == str(card) and np.isnan(again.alone.incidents)
+
+
+def test_regression_a_link_stays_a_link_and_a_file_keeps_its_mode(good, tmp_path):
+    place, link = tmp_path / "risk.bin", tmp_path / "link.bin"
+    good.save(place)
+    place.chmod(0o600)
+    link.symlink_to(place)
+    good.save(link)
+    assert link.is_symlink() and place.stat().st_mode & 0o777 == 0o600
+    assert str(cpss.Risk.load(link).card) == str(good.card)
+    with pytest.raises(OSError):
+        good.save("/dev/full")
+    assert not Path("/dev/full").is_file()
+
+
+class Longer(Ledge):
+    """Goes on after a fall, and is told how long it may take."""
+
+    spec = gym.envs.registration.EnvSpec("Longer-v0", max_episode_steps=10_000)
+
+
+def test_regression_of_a_longer_episode_than_it_was_calibrated_for_nothing_is_promised(good):
+    horizon = good.card.horizon
+    env = cpss.ShieldWrapper(Ledge(steps=10 * horizon, fall_ends=False), risk=good, budget=0.02, horizon=10 * horizon)
+    env.reset(seed=1)
+    promised = np.array([env.step(1)[-1]["shield"]["promise"] for _ in range(horizon + 3)])
+    assert np.isfinite(promised[:horizon]).all() and np.isnan(promised[horizon:]).all()
+    assert np.isnan(pickle.loads(pickle.dumps(env)).step(1)[-1]["shield"]["promise"])
+    with pytest.warns(RuntimeWarning, match="of a longer one nothing is promised"):
+        cpss.ShieldWrapper(Longer(), risk=good, budget=0.02)

@@ -130,7 +130,7 @@ def test_a_file_goes_on_in_another_shield(tmp_path, actions):
         play(env, seeds, propose)
         env.close()
     assert env.memory == whole.memory == cpss.Memory.load(path) and env.memory.episodes == 4
-    assert not path.with_name(path.name + ".lock").exists()
+    assert not path.with_name(path.name + ".cpss-lock").exists()
 
 
 def test_a_file_that_was_edited_or_is_about_another_critic_is_refused(tmp_path):

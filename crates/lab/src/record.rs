@@ -127,9 +127,9 @@ impl EpisodeRecord {
     }
 
     /// What a budget promises of the episode: the chance of an incident is at most this, if the critic is
-    /// conservative.
-    pub fn promise(&self, budget: f64) -> f64 {
-        self.start + self.arriving + budget
+    /// conservative. `None` where a budget allows everything, and so promises nothing.
+    pub fn promise(&self, budget: f64) -> Option<f64> {
+        (budget < 1.0).then_some(self.start + self.arriving + budget)
     }
 
     /// Steps on which another action ran than the proposed one, and the proposed one was tried in a

@@ -310,12 +310,14 @@ fn regression_a_lock_of_the_users_own_is_left_alone_and_a_link_is_no_way_around_
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     fs::write(place.join("poetry.lock"), "mine").unwrap();
-    play(place, 1_000_000, 1, &["--memory", "poetry.json"]).unwrap();
+    for memory in ["poetry.json", "poetry"] {
+        play(place, 1_000_000, 1, &["--memory", memory]).unwrap();
+    }
     assert_eq!(fs::read_to_string(place.join("poetry.lock")).unwrap(), "mine");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("poetry.json", place.join("link.json")).unwrap();
-        let held = fs::File::create(place.join("poetry.json.lock")).unwrap();
+        let held = fs::File::create(place.join("poetry.json.cpss-lock")).unwrap();
         held.lock().unwrap();
         let refusal = play(place, 1_000_001, 1, &["--memory", "link.json"]).unwrap_err();
         assert!(refusal.contains("in use"), "{refusal}");

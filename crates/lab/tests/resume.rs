@@ -168,7 +168,7 @@ fn regression_two_runs_do_not_make_the_same_file_at_once() {
     let again = ["train", "--env", "merge-v0", "--steps", "8", "--score-episodes", "1", "--out"];
     let (success, error) = cpss(folder.path(), &[again.as_slice(), &["a.safetensors"]].concat());
     assert!(success, "{error}");
-    assert!(!folder.path().join("a.safetensors.lock").exists());
+    assert!(!folder.path().join("a.safetensors.cpss-lock").exists());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use cpss::play::arm::{Arm, ShieldSettings};
 use cpss::play::branch::look_ahead;
 use cpss::play::episode::Player;
 use cpss::play::policy::PolicySource;
+use cpss::play::sensor::Behind;
 use cpss::record::exact::Exact;
 use cpss::record::what_if::{Effects, WhatIf};
 use cpss::trace::audit::{Problem, audit};
@@ -92,6 +93,7 @@ fn the_same_episode_has_the_same_branches() {
     let cell = Cell {
         regime: "high".to_owned(),
         sensor: "perfect".to_owned(),
+        behind: Behind::Both,
         arm: Arm::Cpss(None),
         policy: policy.to_string(),
     };

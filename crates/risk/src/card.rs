@@ -190,19 +190,21 @@ impl Card {
         sound && !by_regime.iter().chain(by_sensor).any(clearly_low)
     }
 
-    /// The same, and it was calibrated in this regime through perfect eyes: of other traffic nothing is known.
-    pub fn is_conservative_in(&self, regime: &str) -> bool {
-        self.is_conservative_behind(regime, PERFECT_EYES)
+    /// The same, and it was calibrated in this very task (another version of it is another world) and regime, through
+    /// perfect eyes: of other traffic nothing is known.
+    pub fn is_conservative_in(&self, env: &str, regime: &str) -> bool {
+        self.is_conservative_behind(env, regime, PERFECT_EYES)
     }
 
-    /// The same, and it was calibrated in this regime behind this sensor.
-    pub fn is_conservative_behind(&self, regime: &str, sensor: &str) -> bool {
+    /// The same, and it was calibrated in this task and regime behind this sensor.
+    pub fn is_conservative_behind(&self, env: &str, regime: &str, sensor: &str) -> bool {
         let Calibration { regimes, sensors, .. } = &self.calibration;
         let knows_sensor = match sensors.as_slice() {
             [] => sensor == PERFECT_EYES,
             known => known.iter().any(|known| known == sensor),
         };
-        self.is_conservative() && knows_sensor && regimes.iter().any(|known| known == regime)
+        let knows_traffic = self.env == env && regimes.iter().any(|known| known == regime);
+        self.is_conservative() && knows_traffic && knows_sensor
     }
 }
 

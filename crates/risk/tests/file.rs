@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cpss_highway::TaskId;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::{Activation, Network, Policy, Topology};
+use cpss_risk::card::{Calibration, RegimeSurprise};
 use cpss_risk::features::{DRIVING, Inputs};
 use cpss_risk::{Card, LearnedRisk, RiskModel};
 use stage::{card, critic, drive, listed, model};
@@ -110,4 +111,52 @@ fn an_action_that_was_not_learned_is_named() {
     assert!(error.to_string().contains("was not learned"), "{error}");
     // Some of what was learned, in another order, is fine.
     assert!(RiskModel::new(&listed(TaskId::IntersectionV0), learned).is_ok());
+}
+
+/// A critic may say of itself that it is conservative only if fresh episodes under tried budgets have shown it, all together and
+/// in every regime and behind every sensor by itself.
+#[test]
+fn what_a_card_has_to_show_before_anything_is_promised() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let surprise = |mean: f64, ci95| RegimeSurprise { mean, ci95 };
+    let shown = Calibration {
+        regimes: names(&["stationary", "high"]),
+        sensors: names(&["perfect"]),
+        episodes: 8_000,
+        budgets: vec![0.01],
+        surprise: -0.002,
+        surprise_ci95: [-0.004, 0.0],
+        by_regime: vec![surprise(-0.003, [-0.006, 0.0]), surprise(0.001, [-0.001, 0.003])],
+        by_sensor: vec![surprise(-0.002, [-0.004, 0.0])],
+        ..Calibration::default()
+    };
+    let with = |edit: fn(&mut Calibration)| {
+        let mut calibration = shown.clone();
+        edit(&mut calibration);
+        Card { calibration, ..card(&listed(TaskId::MergeV0)) }
+    };
+    let good = with(|_| {});
+    assert!(good.is_conservative() && good.is_conservative_in("merge-v0", "high"));
+    assert!(good.is_conservative_behind("merge-v0", "stationary", "perfect"));
+    // Nothing is known of other traffic, nor of other eyes, nor of another version of the task.
+    assert!(!good.is_conservative_in("merge-v0", "mild"));
+    assert!(!good.is_conservative_behind("merge-v0", "high", "fair"));
+    assert!(!good.is_conservative_in("merge-v1", "high"));
+    let broken: [fn(&mut Calibration); 6] = [
+        |card| card.surprise_ci95[1] = 1e-9,
+        |card| card.surprise_ci95 = [f64::NAN; 2],
+        |card| card.episodes = 0,
+        |card| card.budgets.clear(),
+        |card| card.by_regime[1].ci95[0] = 1e-9,
+        |card| card.by_sensor[0].ci95[0] = 1e-9,
+    ];
+    for (place, edit) in broken.into_iter().enumerate() {
+        let card = with(edit);
+        assert!(
+            !card.is_conservative() && !card.is_conservative_in("merge-v0", "high"),
+            "case {place}"
+        );
+    }
+    // As it is on no card that was never calibrated.
+    assert!(!card(&listed(TaskId::MergeV0)).is_conservative());
 }

@@ -49,6 +49,8 @@ class Driver:
     task: _native.Task
     #: Who is asked.
     critic: _native.Critic
+    #: Whether that is the config it was calibrated in, but for what a policy sees: of another nothing is promised.
+    is_known: bool
 
     def begin(self) -> None:
         """An episode begins; its config may differ from the last one's."""
@@ -80,6 +82,7 @@ class Native(Driver):
     def _prepare(self) -> None:
         self.task = self._env._task
         self._risk = _native.Driving(self.task, self.critic)
+        self.is_known = self.critic.knows(self.task)
 
     def begin(self) -> None:
         if self._env._task is not self.task:
@@ -118,6 +121,7 @@ class Upstream(Driver):
         self._config = config_json(known_keys(self._env.config))
         self.task = _native.Task(self._id, self._config)
         self._risk = _native.Driving(self.task, self.critic)
+        self.is_known = self.critic.knows(self.task)
 
     def begin(self) -> None:
         if config_json(known_keys(self._env.config)) != self._config:

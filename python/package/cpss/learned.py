@@ -27,6 +27,10 @@ class Learned:
             if not is_same(here, there):
                 raise ValueError(f"`risk` was learned with the {name.replace('_', ' ')} {there}, but the environment has {here}")
         self.risk, self.terms = risk, risk.terms(budget)
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+        if limit is not None and limit > risk.card.horizon and risk.card.promises(budget):
+            text = f"an episode may take {limit} steps here, but this risk is calibrated for {risk.card.horizon}: of a longer one nothing is promised"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
         self._incident = incident or risk.incident
         if self._incident is not None and not callable(self._incident):
             raise ValueError(f"`incident` is {incident!r}, but has to be a function of (observation, reward, terminated, truncated, info)")

@@ -37,6 +37,8 @@ class Observations:
             raise ValueError(
                 f"an observation has {self.count} numbers, but may have at most {MOST_NUMBERS}: let the risk be learned from fewer (gym.wrappers.TransformObservation)"
             )
+        # What cannot be written down is told before anything is learned.
+        space_to_json(space)
         self._plain = isinstance(space, spaces.Box)
         # What `flatten` would make of each observation of a list, made once.
         self._choices = np.eye(self.count, dtype=np.float32) if isinstance(space, spaces.Discrete) else None

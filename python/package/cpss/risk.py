@@ -40,7 +40,7 @@ class Risk:
 
     def terms(self, budget: float) -> _native.RiskTerms:
         """What an account of its risks goes by, under a shield with this budget."""
-        return _native.RiskTerms(self.card.gamma, self.card.resolution, self.card.promises(budget))
+        return _native.RiskTerms(self.card.gamma, self.card.resolution, self.card.promises(budget), self.card.horizon)
 
     def predict(self, observation: Any, actions: Any = None) -> np.ndarray:
         """The risk of every action in one observation, in the order of the action space; all combinations of a
@@ -133,13 +133,20 @@ class Risk:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that, whatever happens meanwhile, either the old or the new one is there, and whole."""
+    """Writes a file so that, whatever happens meanwhile, either the old or the new one is there, and whole. A link stays one,
+    and a file keeps who may read it; what is no file (a pipe, a device) is written into as it is."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            os.chmod(beside, path.stat().st_mode & 0o7777)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)

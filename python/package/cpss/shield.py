@@ -208,6 +208,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._notices.begin()
         if self._driver is not None:
             self._driver.begin()
+            self._shield.knows_world(self._driver.is_known)
         remembered = {} if self._memory is None else self._memory.begin()
         # A copy, here and after a step: what the caller does with the array must not blind the cost function.
         self._observation, self._needs_reset = copy.deepcopy(observation), False
@@ -334,6 +335,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self.__dict__.update(state)
         self._shield = self._another_shield()
         self._shield.restore(state["_shield"])
+        if self._driver is not None:
+            self._shield.knows_world(self._driver.is_known)
 
     def __copy__(self) -> ShieldWrapper:
         """A branch as well: one environment with two ledgers would let the budget be spent twice."""

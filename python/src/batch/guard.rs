@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cpss::play::critic::knows;
 use cpss_highway::batch::Actions;
 use cpss_highway::{Action, Task};
 use cpss_risk::{Assessment, BatchModel};
@@ -77,7 +78,8 @@ impl Guard {
         };
         let critic = take("risk")?.ok_or_else(|| value_error("`risk` is missing"))?;
         let critic = critic.cast::<Critic>()?.get();
-        let (model, rules) = (BatchModel::new(critic.model(task)?), critic.rules()?);
+        let (model, mut rules) = (BatchModel::new(critic.model(task)?), critic.rules()?);
+        rules.is_conservative &= knows(critic.learned(), task);
         let candidates = take("candidates")?
             .map_or(Ok(0), |value| read("candidates", &value, "a whole number from 2"))?;
         let radius = take("radius")?

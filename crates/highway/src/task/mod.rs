@@ -291,6 +291,18 @@ impl Task {
         })
     }
 
+    /// Whether this is the same task in the same config, but for what a policy sees of it: what was measured of one then
+    /// holds of the other.
+    pub fn is_same_but_for_observation(&self, other: &Task) -> bool {
+        let clock = |task: &Task| (task.frame_time, task.decision_time, task.connected_lanes);
+        // A set of rules is its config: how it prints names every key.
+        let rules = |task: &Task| format!("{:?}", task.rules);
+        self.id == other.id
+            && self.controls == other.controls
+            && clock(self) == clock(other)
+            && rules(self) == rules(other)
+    }
+
     /// A task with upstream's defaults.
     pub fn with_defaults(id: TaskId) -> Arc<Task> {
         // The defaults are ours, and a test builds every one of them.

@@ -15,7 +15,7 @@ use crate::measure::contest::Contest;
 use crate::measure::statistics::mean;
 use crate::measure::summary::{AlarmSaid, Summary};
 use crate::play::arm::{Arm, Millionths, ShieldSettings};
-use crate::play::critic::RiskSource;
+use crate::play::critic::{RiskSource, is_conservative_here};
 use crate::play::memory::Keeper;
 use crate::play::policy::PolicySource;
 use crate::play::regime::{Regime, RegimeSpec};
@@ -156,15 +156,15 @@ pub(super) fn run(options: &Options) -> Result<()> {
     meter.finish();
     let mut summary = Summary::of(&played.episodes, started.elapsed().as_secs_f64());
     summary.budget_used = summary.budget_used.filter(|_| arm.binds_ledger());
-    // Critics are calibrated with everybody behind the sensor.
-    let as_calibrated = sensor.sensor().is_perfect() || options.behind == Behind::Both;
-    summary.promise = (as_calibrated
-        && arm.promises()
-        && contest.risk.card().is_conservative_behind(&options.regime, &options.sensor))
-    .then(|| {
-        let budget = arm.given().unwrap_or(settings.spec.budget);
-        mean(&played.episodes.iter().map(|record| record.promise(budget)).collect::<Vec<_>>())
-    });
+    let world = (options.regime.as_str(), options.sensor.as_str(), options.behind);
+    summary.promise = (arm.promises() && is_conservative_here(&contest.risk, options.env, world))
+        .then(|| {
+            let budget = arm.given().unwrap_or(settings.spec.budget);
+            let promises: Option<Vec<f64>> =
+                played.episodes.iter().map(|record| record.promise(budget)).collect();
+            promises.map(|each| mean(&each))
+        })
+        .flatten();
     if let Some(memory) = memory {
         summary.alarms = memory.alarms().map(AlarmSaid::from).collect();
     }

@@ -54,8 +54,8 @@ impl Lock {
         Lock::hold(place.join(FILE), &what, claim, command)
     }
 
-    /// Claims a file that is being made, alone: `mine.safetensors` by `mine.safetensors.lock`, a name that is nobody
-    /// else's; behind a link, that of the file itself. Its folder has to be there.
+    /// Claims a file that is being made, alone: `mine.safetensors` by `mine.safetensors.cpss-lock`, a name that is nobody
+    /// else's (`poetry.lock` is somebody's); behind a link, that of the file itself. Its folder has to be there.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Lock {
     pub fn take_file(place: &Path, command: &str) -> Result<Lock> {
         let what = place.display().to_string();
         let mut path = target_of(place).into_os_string();
-        path.push(".lock");
+        path.push(".cpss-lock");
         Lock::hold(path.into(), &what, Claim::Alone, command)
     }
 

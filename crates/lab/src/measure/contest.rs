@@ -17,7 +17,7 @@ use crate::play::episode::Player;
 use crate::play::memory::Keeper;
 use crate::play::policy::PolicySource;
 use crate::play::regime::Regime;
-use crate::play::sensor::{Gaze, PERFECT};
+use crate::play::sensor::{Behind, Gaze, PERFECT};
 use crate::record::EpisodeRecord;
 use crate::record::memory::{MemoryLine, MemorySettings};
 use crate::trace::{Cell, TraceWriter};
@@ -185,8 +185,13 @@ impl Contest<'_> {
 
     /// The name of an episode's trace.
     pub(crate) fn trace_name(&self, seed: u64) -> String {
-        let Cell { regime, sensor, arm, policy } = self.cell();
-        let sensor = if sensor == PERFECT { String::new() } else { format!("_{sensor}") };
+        let Cell { regime, sensor, behind, arm, policy } = self.cell();
+        let sensor = match (sensor == PERFECT, behind) {
+            (true, _) => String::new(),
+            (false, Behind::Both) => format!("_{sensor}"),
+            (false, Behind::Policy) => format!("_{sensor}-for-the-policy"),
+            (false, Behind::Shield) => format!("_{sensor}-for-the-shield"),
+        };
         let task = self.regime.task().id.name();
         // A regime and a policy may be paths, and an arm has a star; none belongs into a name.
         format!("{task}_{regime}{sensor}_{arm}_{policy}_{seed}.jsonl")
@@ -196,7 +201,7 @@ impl Contest<'_> {
     fn cell(&self) -> Cell {
         let policy = if self.arm.is_floor() { "none".to_owned() } else { self.policy.to_string() };
         let [regime, sensor] = [self.regime_name, self.sensor_name].map(str::to_owned);
-        Cell { regime, sensor, arm: self.arm, policy }
+        Cell { regime, sensor, behind: self.gaze.behind, arm: self.arm, policy }
     }
 
     fn player(&self) -> Result<Player<'_>> {

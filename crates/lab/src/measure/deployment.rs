@@ -187,7 +187,8 @@ impl Deployment<'_> {
                 car,
                 episode,
                 incident: record.failed(),
-                promise: record.promise(budget),
+                // A budget of 1 or more allows everything.
+                promise: record.promise(budget).unwrap_or(1.0),
                 surprise: record.surprise(),
                 reward: record.episode_return,
                 steps: record.steps,

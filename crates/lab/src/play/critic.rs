@@ -10,11 +10,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
-use cpss_highway::{Sensor, TaskId};
+use cpss_highway::{Sensor, Task, TaskId};
 use cpss_risk::LearnedRisk;
 use sha2::{Digest, Sha256};
 
-use crate::tasks;
+use crate::play::sensor::{Behind, PERFECT};
+use crate::tasks::{self, policy_task};
 
 /// Where a critic comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +115,24 @@ fn shipped(id: TaskId, file: &str) -> Result<&'static [u8]> {
             id.name()
         )
     })
+}
+
+/// Whether a critic was found conservative in this very task and regime, with policy and shield behind this sensor. Only
+/// then anything is promised. Here a task's config differs in nothing but what a policy sees.
+pub fn is_conservative_here(
+    risk: &LearnedRisk,
+    id: TaskId,
+    (regime, sensor, behind): (&str, &str, Behind),
+) -> bool {
+    // Critics are calibrated with everybody behind the sensor.
+    let as_calibrated = sensor == PERFECT || behind == Behind::Both;
+    as_calibrated && risk.card().is_conservative_behind(id.name(), regime, sensor)
+}
+
+/// Whether this is the task that a critic learned in, in a config that differs in nothing but what a policy sees.
+pub fn knows(risk: &LearnedRisk, task: &Task) -> bool {
+    let known: Option<TaskId> = risk.card().env.parse().ok();
+    known.is_some_and(|known| policy_task(known).is_same_but_for_observation(task))
 }
 
 /// The hash of a critic's file.

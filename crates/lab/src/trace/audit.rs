@@ -87,9 +87,11 @@ pub struct Report {
 }
 
 /// What no trace determines: who played what, what the shield was told, and what was seen.
-const TAKEN_AS_WRITTEN: [&str; 14] = [
+const TAKEN_AS_WRITTEN: [&str; 17] = [
     "header.program",
     "header.regime",
+    "header.sensor",
+    "header.behind",
     "header.policy",
     "header.seed",
     "header.risk",
@@ -101,6 +103,7 @@ const TAKEN_AS_WRITTEN: [&str; 14] = [
     "step.conflict",
     "step.what_if",
     "step.scene",
+    "step.seen",
     "end.scene",
 ];
 
@@ -141,7 +144,8 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         budget: certificate.budget,
         budget_kept: certificate.budget_kept,
         promise: (steps.episode().arm.promises() && header.risk.conservative)
-            .then(|| record.promise(certificate.budget)),
+            .then(|| record.promise(certificate.budget))
+            .flatten(),
         incident: record.failed(),
         account: record.account(),
         evidence: record.evidence,

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::shield::ShieldLine;
+use crate::play::sensor::Behind;
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::memory::{MemoryLine, MemorySettings};
@@ -33,6 +34,9 @@ pub struct Header {
     /// Through which eyes policy and shield saw the world, if they were not perfect: the sensor as it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<String>,
+    /// Who looks through it, if not both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
     /// Arm.
     pub arm: String,
     /// Whether the arm's costs came from the true world's future.

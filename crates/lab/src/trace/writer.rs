@@ -3,7 +3,7 @@
 //! A [`TraceWriter`] is an [`Observer`]: the player tells it what happened, and it adds a line. The
 //! whole trace is kept in memory until the episode is over, so that a file is whole or not there.
 
-use cpss_highway::{Scene, Task};
+use cpss_highway::{Scene, Task, TaskId};
 use cpss_risk::{Blame, Hazard, LearnedRisk};
 use cpss_shield::{Certificate, Memory, Shield};
 use serde::Serialize;
@@ -15,9 +15,9 @@ use super::format::{
 };
 use super::road::Road;
 use crate::play::arm::Arm;
-use crate::play::critic::hash;
+use crate::play::critic::{hash, is_conservative_here};
 use crate::play::observer::{Judged, Observer, Outcome};
-use crate::play::sensor::PERFECT;
+use crate::play::sensor::{Behind, PERFECT};
 use crate::record::EpisodeRecord;
 use crate::record::exact::Exact;
 use crate::record::memory::{MemoryLine, MemorySettings};
@@ -28,8 +28,10 @@ use crate::record::pose::{poses, round};
 pub struct Cell {
     /// Regime, as it was asked for.
     pub regime: String,
-    /// Sensor, as it was asked for.
+    /// Sensor, as it was asked for,
     pub sensor: String,
+    /// and who looks through it.
+    pub behind: Behind,
     /// Arm.
     pub arm: Arm,
     /// Policy, as it was asked for.
@@ -90,13 +92,14 @@ impl Observer for TraceWriter {
             task: task.id.name().to_owned(),
             regime: self.cell.regime.clone(),
             sensor: Some(self.cell.sensor.clone()).filter(|sensor| sensor != PERFECT),
+            behind: Some(self.cell.behind).filter(|behind| *behind != Behind::Both),
             arm: self.cell.arm.to_string(),
             privileged: self.cell.arm == Arm::Oracle,
             policy: self.cell.policy.clone(),
             seed,
             actions,
             decision_time,
-            risk: RiskLine::of(risk, &self.cell.regime, &self.cell.sensor),
+            risk: RiskLine::of(risk, task.id, &self.cell),
             shield: *shield.rules().spec(),
             memory: self.memory,
             car,
@@ -160,15 +163,16 @@ impl Observer for TraceWriter {
 }
 
 impl RiskLine {
-    /// What a trace says about a critic in a regime, behind a sensor.
-    pub fn of(risk: &LearnedRisk, regime: &str, sensor: &str) -> RiskLine {
+    /// What a trace says about a critic in a cell.
+    fn of(risk: &LearnedRisk, id: TaskId, cell: &Cell) -> RiskLine {
         let card = risk.card();
+        let world = (cell.regime.as_str(), cell.sensor.as_str(), cell.behind);
         RiskLine {
             sha256: hash(risk),
             regimes: card.learning.regimes.clone(),
             gamma: card.gamma,
             resolution: card.resolution,
-            conservative: card.is_conservative_behind(regime, sensor),
+            conservative: is_conservative_here(risk, id, world),
         }
     }
 }

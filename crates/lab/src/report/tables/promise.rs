@@ -4,11 +4,13 @@
 //! what was promised beside what happened, and split what happened into the four parts of the account. Whether
 //! a promise was kept could have come out otherwise: nothing here is so by construction.
 
+use cpss_highway::TaskId;
+
 use super::{INTERVALS, names};
 use crate::measure::estimate::{Cell, Estimate, Results, metric};
 use crate::play::arm::{Arm, ShieldSettings};
-use crate::play::critic::RiskSource;
-use crate::play::sensor::SensorSpec;
+use crate::play::critic::{RiskSource, is_conservative_here};
+use crate::play::sensor::{Behind, SensorSpec};
 use crate::report::table::{Entry, Table};
 
 /// What was promised of a cell. `None` for an arm that promises nothing, and where the critic is not known to be
@@ -23,13 +25,15 @@ pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
 pub(crate) fn allowed(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let eyes = results.sensor();
     let sensor = SensorSpec::load(eyes).ok()?.sensor();
-    let critic = RiskSource::behind(&sensor).load(cell.task.parse().ok()?).ok()?;
+    let id: TaskId = cell.task.parse().ok()?;
+    let critic = RiskSource::behind(&sensor).load(id).ok()?;
     let regimes = cell.regime.map_or_else(|| results.regimes(), |regime| vec![regime]);
-    let is_known = |regime: &&str| critic.card().is_conservative_behind(regime, eyes);
+    let is_known = |regime: &&str| is_conservative_here(&critic, id, (regime, eyes, Behind::Both));
     regimes.iter().all(is_known).then_some(())?;
     let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
     let given = cell.arm.parse().ok().and_then(|arm: Arm| arm.given());
-    let budget = given.or_else(usual)?;
+    // A budget of 1 or more allows everything, and so promises nothing.
+    let budget = given.or_else(usual).filter(|budget| *budget < 1.0)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
     Some(mean("start")? + mean("arriving")? + budget)
 }
