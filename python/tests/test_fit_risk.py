@@ -182,6 +182,9 @@ def fell_of_log():
         (dict(log="nowhere.jsonl"), "nowhere.jsonl: No such file"),
         (dict(log={"observations": [1], "actions": [9], "terminations": [True], "truncations": [False], "incidents": [True]}), "9"),
         (dict(log={"observations": [1], "actions": [0], "terminations": [True], "incidents": [True]}), "no `truncations`"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False], "incidents": ["no"]}), "`incidents` of the log"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [True], "truncations": [False], "incidents": [0.5]}), "`incidents` of the log"),
+        (dict(log={"observations": [1], "actions": [0], "terminations": [np.nan], "truncations": [False], "incidents": [True]}), "`terminations` of the log"),
     ],
 )
 def test_mistakes_are_named(change, words):

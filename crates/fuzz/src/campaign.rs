@@ -55,7 +55,7 @@ const MOST_ALIKE: usize = 20;
 pub fn run(target: &Target, seed: u64, until: Until, folder: &Path) -> Result<Tried, Found> {
     let watch = Watch::new(target, folder);
     let mut mutator = Mutator::new(target.format, seed);
-    let mut seeds = (target.seeds)();
+    let mut seeds = target.good_files();
     let (mut tried, mut known) = (Tried::default(), BTreeSet::new());
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let begin = Instant::now();

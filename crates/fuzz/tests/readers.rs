@@ -92,7 +92,7 @@ fn altered(target: &Target, from: &str, to: &str) -> Vec<u8> {
             [&length[..], header.as_bytes(), numbers].concat()
         })
     };
-    (target.seeds)().into_iter().find_map(with).unwrap()
+    target.good_files().into_iter().find_map(with).unwrap()
 }
 
 /// Sizes in the metadata were given room before anybody looked whether the file has as many numbers.

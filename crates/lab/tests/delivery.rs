@@ -115,8 +115,23 @@ fn an_experiment_leaves_evidence_and_json() {
     let text = fs::read_to_string(&trace).unwrap();
     fs::write(&trace, text.replacen("\"t\":3", "\"t\":4", 1)).unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);
-    assert!(!success && err.contains("1 traces do not audit"), "{err}");
+    assert!(!success && err.contains("1 traces are not sound"), "{err}");
     fs::write(&trace, text).unwrap();
+    // So does a record that says of an episode what its trace does not, and a trace that is listed and gone.
+    let honest = fs::read_to_string(&record).unwrap();
+    fs::write(&record, honest.replace("\"episode_return\":", "\"episode_return\":1")).unwrap();
+    let (success, text, _) = cpss(&["evidence", dir, "--json"]);
+    let changed: Value = serde_json::from_str(&text).unwrap();
+    let why = changed["traces"]["unsound"][0][1].as_str().unwrap();
+    assert!(!success && why.contains("the record of this episode says something else"), "{why}");
+    fs::write(&record, honest).unwrap();
+    let moved = out.join("moved");
+    fs::rename(&trace, &moved).unwrap();
+    let (success, text, _) = cpss(&["evidence", dir, "--json"]);
+    let gone: Value = serde_json::from_str(&text).unwrap();
+    let why = gone["traces"]["unsound"][0][1].as_str().unwrap();
+    assert!(!success && why.contains("it is not there"), "{why}");
+    fs::rename(&moved, &trace).unwrap();
 
     // A smaller run into the same folder counts no episode twice.
     fs::write(plan, PLAN.replace("episodes = 3", "episodes = 2")).unwrap();

@@ -150,7 +150,15 @@ fn what_is_saved_is_loaded_and_damage_is_refused_by_name() {
     let refusal = |bytes: &[u8]| Critic::from_bytes(bytes).unwrap_err().to_string();
     assert!(refusal(&bytes[..bytes.len() - 3]).contains("not whole"), "{}", refusal(&bytes[..9]));
     assert!(refusal(b"").contains("cannot be read"));
-    let at = bytes.windows(4).position(|four| four == b"cpss").unwrap();
+    let mut flipped = bytes.clone();
+    let middle = flipped.len() - 1000;
+    flipped[middle] ^= 1;
+    assert!(refusal(&flipped).contains("not those that were written"), "{}", refusal(&flipped));
+    // Who has no checksum of ours is read, and refused by what it says.
+    let place = |text: &[u8]| bytes.windows(text.len()).position(|part| part == text).unwrap();
+    let mut bytes = bytes.clone();
+    let (seal, at) = (place(b"cpss-checksum"), place(b"cpss critic 1"));
+    bytes[seal..seal + 13].copy_from_slice(b"cpss-unsealed");
     let mut foreign = bytes.clone();
     foreign[at..at + 4].copy_from_slice(b"else");
     assert!(refusal(&foreign).contains("else critic 1"), "{}", refusal(&foreign));

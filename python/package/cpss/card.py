@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+#: What single precision may be off by, relatively.
+SINGLE = 1e-6
 #: The borders of the reliability's bins.
 BORDERS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.0)
 
@@ -216,8 +218,9 @@ class Card:
         return self.source == "environment" and self.shielded.keeps(self.budgets)
 
     def promises(self, budget: float) -> bool:
-        """Whether anything is promised with this budget: only from the least to the greatest that it was calibrated under."""
-        return self.calibrated and min(self.budgets) <= budget <= max(self.budgets)
+        """Whether anything is promised with this budget: only from the least to the greatest that it was calibrated under. A
+        number of single precision is taken for what it was before."""
+        return self.calibrated and min(self.budgets) * (1 - SINGLE) <= budget <= max(self.budgets) * (1 + SINGLE)
 
     def __str__(self) -> str:
         look = "to the end" if self.gamma == 1.0 else f"{1 / (1 - self.gamma):.0f} decisions"

@@ -200,6 +200,10 @@ def rows_of(log: Mapping[str, Any], incident: Incident | None) -> Iterator[Logge
         # Observations may be nested.
         if name in log and not isinstance(log[name], (Mapping, tuple)) and len(log[name]) != count:
             raise ValueError(f"the log has {count} actions, but {len(log[name])} `{name}`")
+    for name in ("terminations", "truncations", "incidents"):
+        # Half of an incident, or an unknown one, is none that could be learned from.
+        if name in log and not ((flags := np.asarray(log[name])).dtype.kind in "biuf" and np.isin(flags, (0, 1)).all()):
+            raise ValueError(f"`{name}` of the log have to be true or false")
     episode = Logged([], [], UNKNOWN)
     for step in range(count):
         terminated, truncated = bool(log["terminations"][step]), bool(log["truncations"][step])

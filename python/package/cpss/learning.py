@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,12 @@ def learn_risk(
         raise ValueError(f"`look_ahead` is {look_ahead}, but has to be at least 1 decision")
     steps, seed = whole("steps", steps, 1000), whole("seed", seed, 0)
     rounds = min(max(steps // 50_000, 4), 12) if rounds is None else whole("rounds", rounds, 1)
-    budgets = tuple(sorted(float(budget) for budget in ([budgets] if isinstance(budgets, (int, float)) else budgets)))
+    calibration_episodes = None if calibration_episodes is None else whole("calibration_episodes", calibration_episodes, 1)
+    max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1)
+    given = [budgets] if isinstance(budgets, (Real, str)) else list(budgets)
+    if not all(isinstance(budget, Real) for budget in given):
+        raise ValueError(f"`budgets` is {budgets!r}, but has to be a number, or several")
+    budgets = tuple(sorted(float(budget) for budget in given))
     if not budgets or not all(0.0 < budget < 1.0 for budget in budgets):
         raise ValueError(f"`budgets` is {budgets}, but has to be probabilities above 0 and below 1")
     if not callable(incident):

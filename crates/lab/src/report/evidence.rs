@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -114,7 +114,7 @@ impl Evidence {
             promises,
             cells,
             identity: Identity::of(&records)?,
-            traces: traces(&folder.join("traces"))?,
+            traces: traces(&folder.join("traces"), &records)?,
             not_shown: NOT_SHOWN,
         };
         Ok(Evidence { document })
@@ -158,7 +158,9 @@ impl Evidence {
         );
         let (broken, made) = (promises.broken, promises.made);
         ensure!(broken == 0, "{broken} of {made} promises were broken");
-        ensure!(traces.unsound.is_empty(), "{} traces do not audit", traces.unsound.len());
+        if let Some((name, why)) = traces.unsound.first() {
+            bail!("{} traces are not sound, the first is {name}: {why}", traces.unsound.len());
+        }
         Ok(())
     }
 

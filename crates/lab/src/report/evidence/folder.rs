@@ -1,20 +1,23 @@
 //! What is in the folder of an experiment?
 //!
 //! Records, of which no episode may count twice, and traces, which are derived again. What another program made is told apart.
+//! A trace of an episode that was recorded has to say of it what the record says, and those that `traces/index.json` lists
+//! have to be there and end in the hashes that it keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::unit::UnitRecord;
 use crate::play::critic::{RiskSource, hash};
 use crate::play::sensor::{PERFECT, SensorSpec};
 use crate::trace::audit::audit;
-use crate::trace::{Header, read_line};
+use crate::trace::{End, Header, read_line};
 
 /// The traces that were found, audited.
 #[derive(Debug, Default, Serialize)]
@@ -75,9 +78,38 @@ fn distinct(mut records: Vec<UnitRecord>) -> Result<Vec<UnitRecord>> {
     Ok(kept)
 }
 
-/// Audits every trace of a folder; one that is not there has none.
-pub(super) fn traces(folder: &Path) -> Result<Traces> {
+/// A list of traces, as a reproduction keeps it: so much of it as is asked for here.
+#[derive(Deserialize)]
+struct Episode {
+    traces: Vec<Listed>,
+}
+
+/// A trace, and the hash that it ends in.
+#[derive(Deserialize)]
+struct Listed {
+    file: String,
+    chain_end: String,
+}
+
+/// The traces that an index lists; none without one.
+fn listed(folder: &Path) -> Result<Vec<Listed>> {
+    let place = folder.join("index.json");
+    let bytes = match fs::read(&place) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", place.display()));
+        }
+    };
+    let episodes: Vec<Episode> = serde_json::from_slice(&bytes)
+        .with_context(|| format!("{} is no list of traces", place.display()))?;
+    Ok(episodes.into_iter().flat_map(|episode| episode.traces).collect())
+}
+
+/// Audits every trace of a folder, and compares it with the records; one that is not there has none.
+pub(super) fn traces(folder: &Path, records: &[UnitRecord]) -> Result<Traces> {
     let mut traces = Traces::default();
+    let listed = listed(folder)?;
     for file in sorted(folder, "jsonl").unwrap_or_default() {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -86,15 +118,47 @@ pub(super) fn traces(folder: &Path) -> Result<Traces> {
             continue;
         }
         traces.audited += 1;
+        let known = listed.iter().find(|listed| listed.file == name);
         match audit(&bytes) {
+            Err(finding) => traces.unsound.push((name, finding.to_string())),
+            Ok(report) if known.is_some_and(|known| known.chain_end != report.chain_end) => {
+                let why = "it does not end in the hash that index.json keeps of it";
+                traces.unsound.push((name, why.to_owned()));
+            }
+            Ok(_) if !agrees(&bytes, records)? => {
+                let why = "the record of this episode says something else";
+                traces.unsound.push((name, why.to_owned()));
+            }
             Ok(report) => {
                 traces.sound += 1;
                 traces.ends.push((name, report.chain_end));
             }
-            Err(finding) => traces.unsound.push((name, finding.to_string())),
         }
     }
+    for missing in listed.into_iter().filter(|listed| !folder.join(&listed.file).is_file()) {
+        traces.audited += 1;
+        traces.unsound.push((missing.file, "index.json lists it, but it is not there".to_owned()));
+    }
     Ok(traces)
+}
+
+/// Whether a sound trace says of its episode what the record says, if there is one.
+fn agrees(bytes: &[u8], records: &[UnitRecord]) -> Result<bool> {
+    let text = str::from_utf8(bytes)?;
+    let header: Header = read_line(text.lines().next().unwrap_or_default())?;
+    let end: End = read_line(text.lines().last().unwrap_or_default())?;
+    let is_of = |record: &&UnitRecord| {
+        let unit = &record.unit;
+        let sensor = header.sensor.as_deref().unwrap_or(PERFECT);
+        (&unit.task, &unit.regime, &unit.arm) == (&header.task, &header.regime, &header.arm)
+            && unit.sensor == sensor
+            && unit.own.is_none()
+            && header.policy == format!("builtin:{}", unit.policy)
+    };
+    let mut episodes = records.iter().filter(is_of).flat_map(|record| &record.episodes);
+    Ok(episodes
+        .find(|episode| episode.seed == header.seed)
+        .is_none_or(|found| *found == end.record))
 }
 
 /// Whether a trace says that this very program wrote it, with the critic that it ships. One that says nothing readable is left
