@@ -11,7 +11,7 @@
 //! **Invariants:** what is read back has the same bits; a file of another critic, of other settings or of another
 //! base is refused with the reason, and never overwritten.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -99,7 +99,11 @@ impl MemoryFile {
     ///
     /// A file that is not there, is no memory, or was edited.
     pub fn read(place: &Path) -> Result<MemoryFile> {
-        let bytes = std::fs::read(place)
+        /// More than any memory takes; what is no file may never end.
+        const MOST: u64 = 1 << 20;
+        let mut bytes = Vec::new();
+        std::fs::File::open(place)
+            .and_then(|file| file.take(MOST).read_to_end(&mut bytes))
             .with_context(|| format!("cannot read the memory {}", place.display()))?;
         MemoryFile::parse(&bytes).with_context(|| format!("the memory {}", place.display()))
     }
@@ -211,6 +215,7 @@ impl MemoryFile {
             })
         };
         let common = base(first_name, first)?;
+        let start = recall(&first.settings, &common.memory)?;
         let mut forks = Vec::new();
         for (place, (name, file)) in cars.iter().enumerate() {
             if let Some(why) = first.differs_from(file) {
@@ -220,14 +225,17 @@ impl MemoryFile {
                 base(name, file)? == common,
                 "{name} and {first_name} were not forked from the same memory"
             );
-            if let Some((twin, _)) = cars[..place].iter().find(|(_, other)| other == file) {
+            let fork = file.memory()?;
+            // Cars that have not driven yet are all alike, and add nothing.
+            let has_lived = fork.episodes() > start.episodes();
+            let twin = cars[..place].iter().find(|(_, other)| has_lived && other == file);
+            if let Some((twin, _)) = twin {
                 bail!("{name} and {twin} are the same memory, which would count twice");
             }
-            forks.push(file.memory()?);
+            forks.push(fork);
         }
-        let joint = recall(&first.settings, &common.memory)?
-            .join(&forks)
-            .map_err(|error| anyhow!("they cannot be merged: {error}"))?;
+        let joint =
+            start.join(&forks).map_err(|error| anyhow!("they cannot be merged: {error}"))?;
         Ok(MemoryFile { base: None, memory: MemoryLine::of(&joint), ..first.clone() })
     }
 

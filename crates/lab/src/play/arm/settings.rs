@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
 use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 
@@ -273,6 +273,15 @@ impl ShieldSettings {
             }
         }
         let price = shield.spec.price;
+        // Only some arms and runs use these, and the others would not notice.
+        for (name, number) in
+            [("price", price), ("recalibration", recalibration), ("precaution", precaution)]
+        {
+            ensure!(
+                number.is_finite() && number >= 0.0,
+                "`{name}` is {number}, but has to be a finite number of at least 0"
+            );
+        }
         // What was judged is charged: costs are risks, and what cannot be avoided is nobody's choice.
         let spec = ShieldSpec { charge: Charge::Predicted, price: 0.0, ..shield.spec() };
         Ok(ShieldSettings { spec, price, recalibration, precaution })
@@ -337,6 +346,10 @@ mod tests {
         assert!(refusal("horizon = -3").contains("`horizon` is -3, but has to be a whole number"));
         let choice = refusal("fallback = \"none\"");
         assert!(choice.contains("has to be \"min-risk\" or \"best-admissible\""), "{choice}");
+        for (name, odd) in [("price", "nan"), ("recalibration", "-1"), ("precaution", "inf")] {
+            let said = refusal(&format!("budget = 0.1\nhorizon = 5\n{name} = {odd}"));
+            assert!(said.contains(&format!("`{name}` is")) && said.contains("finite"), "{said}");
+        }
         let least = ShieldSettings::parse("budget = 1\nhorizon = 5").unwrap();
         assert_eq!((least.price, least.recalibration), (1.0, 2.0));
         assert_eq!((least.spec.budget, least.spec.fallback), (1.0, Fallback::BestAdmissible));

@@ -49,6 +49,10 @@ fn a_fleet_is_one_car_that_lived_through_all_of_it() {
     assert!((joint.evidence().value() - row.evidence().value()).abs() < 1e-12);
     assert!((joint.recalibration().shift() - row.recalibration().shift()).abs() < 1e-12);
     assert_eq!(fleet.base, None, "it is a base itself");
+    // Two that have not driven yet are alike, and add nothing.
+    let idle = ["three", "four"].map(|car| name(car, &base.fork().unwrap()));
+    let with_idle = [&[name("one", &one), name("two", &two)], &idle[..]].concat();
+    assert_eq!(MemoryFile::merge(&with_idle).unwrap(), fleet);
     let refusal = |cars: &[(String, MemoryFile)]| MemoryFile::merge(cars).unwrap_err().to_string();
     assert!(refusal(&[name("one", &one), name("copy", &one)]).contains("count twice"));
     assert!(refusal(&[name("base", &base)]).contains("was not forked"));

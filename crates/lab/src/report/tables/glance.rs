@@ -24,7 +24,7 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
                     .map_or("nothing".to_owned(), |most| format!("{most:.4}")),
             ),
             Entry::Words(rate(&happened)),
-            Entry::Words(format!("{:.4}", value("dqn", "collision_rate"))),
+            Entry::Words(or_dash(value("dqn", "collision_rate"), 4)),
             Entry::Words(arrow(value("dqn", "return_mean"), value("cpss", "return_mean"))),
             Entry::Words(format!("{:.1} %", 100.0 * value("cpss", "intervention_rate"))),
             Entry::Words(match value("cpss", "by_ledger_share") {
@@ -65,7 +65,12 @@ fn rate(found: &Estimate) -> String {
 
 fn arrow(before: f64, after: f64) -> String {
     let decimals = if after.abs() >= 100.0 { 0 } else { 2 };
-    format!("{before:.decimals$} → {after:.decimals$}")
+    format!("{} → {}", or_dash(before, decimals), or_dash(after, decimals))
+}
+
+/// A number, or a dash where nobody played.
+fn or_dash(value: f64, decimals: usize) -> String {
+    if value.is_nan() { "–".to_owned() } else { format!("{value:.decimals$}") }
 }
 
 /// The account of what happened. Its parts add up as they are printed: the surprise takes the rounding.
@@ -97,6 +102,13 @@ mod tests {
     fn the_parts_add_up_as_they_are_printed() {
         assert_eq!(sum(0.00350, [0.00168, 0.00208, 0.0]), "0.0017 + 0.0021 − 0.0003");
         assert_eq!(sum(0.01496, [0.0, 0.00014, 0.00826]), "0.0000 + 0.0001 + 0.0066 + 0.0083");
+    }
+
+    #[test]
+    fn regression_where_the_policy_alone_was_not_played_there_is_a_dash() {
+        assert_eq!(arrow(f64::NAN, 13.131), "– → 13.13");
+        assert_eq!(arrow(672.4, 977.0), "672 → 977");
+        assert_eq!((or_dash(f64::NAN, 4), or_dash(0.5, 4)), ("–".to_owned(), "0.5000".to_owned()));
     }
 
     #[test]
