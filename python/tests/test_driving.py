@@ -110,7 +110,8 @@ def test_the_shield_does_not_care_what_the_policy_observes(kind):
         env = cpss.ShieldWrapper(gym.make("highway-fast-v0", config=config, disable_env_checker=True))
         env.reset(seed=3)
         shields.append([env.step(action)[4]["shield"] for action in (3, 0, 3)])
-    assert shields[0] == shields[1]
+    # Nothing is promised here, and no NaN is another.
+    np.testing.assert_equal(shields[0], shields[1])
     assert all(shield["reason"] != "unusable-cost" and shield["risk"] <= 1.0 for shield in shields[0])
 
 

@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def learn_risk(
     rounds = min(max(steps // 50_000, 4), 12) if rounds is None else whole("rounds", rounds, 1)
     calibration_episodes = None if calibration_episodes is None else whole("calibration_episodes", calibration_episodes, 1)
     max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1)
-    given = [budgets] if isinstance(budgets, (Real, str)) else list(budgets)
+    given: list[Any] = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else [budgets]
     if not all(isinstance(budget, Real) for budget in given):
         raise ValueError(f"`budgets` is {budgets!r}, but has to be a number, or several")
     budgets = tuple(sorted(float(budget) for budget in given))
