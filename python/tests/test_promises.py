@@ -1,0 +1,59 @@
+"""Contract: something is promised only where the critic was found conservative: in the very task, config, regime and eyes in
+which it was calibrated, and with a budget that forbids anything."""
+
+import math
+import pickle
+
+import gymnasium as gym
+import highway_env  # noqa: F401  (registers the ids of the original)
+import numpy as np
+import pytest
+
+import cpss
+
+
+def promises(env, **options):
+    """Whether anything is promised of a decision."""
+    env.reset(seed=3, **options)
+    info = env.step(env.action_space.sample())[-1]
+    assert (env.certificate()["promise"] is None) is math.isnan(info["shield"]["promise"])
+    return not math.isnan(info["shield"]["promise"])
+
+
+@pytest.mark.parametrize(("change", "wanted"), [({}, True), ({"risk": "stationary"}, False), ({"budget": 1.0}, False)])
+def test_a_critic_that_is_not_conservative_promises_nothing_nor_does_a_budget_that_allows_everything(change, wanted):
+    """The merge's critic of stationary traffic was calibrated there, and says of itself that it is not conservative."""
+    assert promises(cpss.ShieldWrapper(cpss.make("merge-v0"), **change)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("task", "config", "wanted"),
+    [
+        ("highway-v0", {}, True),
+        ("highway-v0", {"observation": {"type": "Kinematics", "vehicles_count": 8}}, True),
+        ("highway-v0", {"lanes_count": 1}, False),
+        ("highway-v0", {"vehicles_density": 4}, False),
+        ("highway-v0", {"simulation_frequency": 5}, False),
+        ("highway-v0", {"action": {"type": "DiscreteMetaAction", "target_speeds": [20, 50]}}, False),
+        ("roundabout-v0", {"duration": 60}, False),
+        ("merge-v1", {}, False),
+        ("highway-fast-v0", {}, False),
+        ("intersection-v2", {}, False),
+    ],
+)
+def test_regression_nothing_is_promised_in_a_world_that_the_critic_was_not_calibrated_in(task, config, wanted):
+    """The same road with other lanes, traffic, speeds or clocks is another world, and so is another version of a task."""
+    ours = cpss.ShieldWrapper(cpss.make(task, config=config))
+    assert promises(ours) is wanted
+    assert promises(pickle.loads(pickle.dumps(ours))) is wanted
+    assert promises(cpss.ShieldWrapper(gym.make(task, config=config or None, disable_env_checker=True))) is wanted
+    envs = cpss.make_vec(task, 2, config=config, shield=True)
+    envs.reset(seed=3)
+    infos = envs.step(np.zeros(2, np.int64))[-1]
+    assert np.isfinite(infos["shield"]["promise"]).all() == wanted
+
+
+def test_regression_a_config_at_a_reset_is_minded_too():
+    env = cpss.ShieldWrapper(cpss.make("highway-v0"))
+    told = [promises(env), promises(env, options={"config": {"lanes_count": 1}}), promises(env, options={"config": {"lanes_count": 4}})]
+    assert told == [True, False, True]
