@@ -345,7 +345,11 @@ test("dark and print have looks of their own", () => opened(browser, REPORT, { d
   const [dark, darkScene] = [await ground(), await scene()];
   await page.emulateMedia({ colorScheme: "light" });
   await page.waitForFunction((before) => getComputedStyle(document.body).backgroundColor !== before, dark);
-  assert.notEqual(await scene(), darkScene, "the scene is drawn anew");
+  // The scene is drawn anew: when the browser tells the page, which may be after the style has changed.
+  await page.waitForFunction((before) => {
+    const canvas = /** @type {HTMLCanvasElement} */ (document.querySelector("canvas.scene"));
+    return canvas.toDataURL() !== before;
+  }, darkScene);
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.isVisible(".controls"), false);
   assert.ok((await page.pdf()).length > 100_000);
