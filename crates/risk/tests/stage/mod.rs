@@ -24,6 +24,14 @@ pub(crate) fn listed(id: TaskId) -> Arc<Task> {
     Task::new(id, &config).unwrap()
 }
 
+/// The same file with its checksum under a name that nobody knows, so that it may be changed.
+pub(crate) fn unsealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let name = b"cpss-checksum";
+    let place = bytes.windows(name.len()).position(|part| part == name).unwrap();
+    bytes[place..place + name.len()].copy_from_slice(b"cpss-unsealed");
+    bytes
+}
+
 /// A small critic of a task with arbitrary weights. Without a shift its risks are small.
 pub(crate) fn critic(task: &Task, seed: u64, shift: f32) -> Critic {
     let (encoder, head) = (vec![12, 8], vec![12]);
