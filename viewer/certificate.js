@@ -6,7 +6,7 @@
 
 import { failed } from "./episode.js";
 import { make } from "./svg.js";
-import { costWords, promises } from "./words.js";
+import { costWords } from "./words.js";
 
 /** @import { Episode } from "./episode.js" */
 
@@ -84,12 +84,10 @@ export function promiseWords(episode) {
   const what = shield.charge === "predicted" ? "Avoidable risk" : "Cost";
   const spent = `${what}: ${number(found.spent)} spent of a budget of ${number(shield.budget)}`;
   if (shield.shadow) return `${spent}. Nothing was promised: the shield only watched.`;
-  if (episode.privileged || !promises(episode.arm) || shield.charge !== "predicted") {
-    return `${spent}. Nothing was promised.`;
-  }
+  if (episode.promise === null) return `${spent}. Nothing was promised.`;
   const [start, , , arriving] = found.account;
   const beyond = arriving > 0 ? ` + ${number(arriving)} arriving` : "";
-  return `${spent}. Promised: an incident is at most ${number(start + arriving + shield.budget)} likely ` +
+  return `${spent}. Promised: an incident is at most ${number(episode.promise)} likely ` +
     `(${number(start)} at the start${beyond} + the budget), if the critic does not underestimate risk.`;
 }
 

@@ -63,6 +63,7 @@
  * @property {string} file
  * @property {string | null} chain_end
  * @property {string | null} unsound
+ * @property {number | null} promise What the audit found to be promised; null where nothing is.
  * @property {string} task
  * @property {string} regime
  * @property {string} arm
@@ -121,6 +122,7 @@ export function openEpisode(film, roads) {
   const episode = {
     ...film,
     road: roads[film.road],
+    promise: film.promise ?? null,
     memory: film.memory ?? null,
     memory_after: film.memory_after ?? null,
     alarms: film.alarms ?? [],

@@ -50,11 +50,6 @@ export function armWords(arm) {
   return given === undefined ? words : `${words}${name === "threshold" ? "" : ", budget"} ${given}`;
 }
 
-/** Whether an arm promises that incidents are no more than its budget above what cannot be avoided. @param {string} arm */
-export function promises(arm) {
-  return ["cpss", "priced", "fixed", "budget-only"].includes(arm.split(":")[0]);
-}
-
 /** An action's name as words. @param {Episode} episode @param {number} action */
 export function actionWords(episode, action) {
   const name = episode.actions[action] ?? `action ${action}`;

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -47,6 +47,22 @@ test("a sound trace is replayed and said to be audited", async () => {
     const { steps } = traceOf(file).end.record;
     assert.equal((await shown(tab)).stages[0].step, steps);
   });
+});
+
+test("where the critic was not calibrated the page says that nothing was promised", async () => {
+  const said = async (/** @type {string} */ regime) => {
+    const traces = join(folder, regime);
+    const options = ["--env", "merge-v0", "--regime", regime, "--episodes", "1", "--trace", traces];
+    assert.equal(spawnSync(PROGRAM, ["evaluate", ...options]).status, 0);
+    const page = replay(join(traces, readdirSync(traces)[0]), `${regime}.html`);
+    let words = "";
+    await opened(browser, page, {}, async (tab) => {
+      words = await tab.textContent(".certificate .promise") ?? "";
+    });
+    return words;
+  };
+  assert.match(await said("high"), /Promised: an incident is at most [\d.e-]+ likely/);
+  assert.match(await said("high-0.1"), /Nothing was promised\./);
 });
 
 test("a trace with one changed digit is shown under a red banner", async () => {

@@ -50,6 +50,25 @@ fn a_trace_becomes_a_page_even_without_a_browser() {
 }
 
 #[test]
+fn a_page_promises_nothing_where_the_critic_was_not_calibrated() {
+    let promised = |regime: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = ["evaluate", "--env", "merge-v0", "--episodes", "1", "--trace", "traces"];
+        let run = [run.as_slice(), &["--regime", regime]].concat();
+        assert!(cpss(folder.path(), &run).status.success());
+        let trace = fs::read_dir(folder.path().join("traces")).unwrap().next().unwrap().unwrap();
+        let trace = trace.path().into_os_string().into_string().unwrap();
+        let run = ["replay", &trace, "--no-open", "--out", "page.html"];
+        assert!(cpss(folder.path(), &run).status.success());
+        let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+        assert!(page.contains("\"promise\":"), "{regime}");
+        !page.contains("\"promise\":null")
+    };
+    assert!(promised("high"));
+    assert!(!promised("high-0.1"));
+}
+
+#[test]
 fn regression_a_forged_trace_is_shown_with_what_is_wrong_and_fails() {
     let (folder, trace) = folder_with_trace();
     let original = fs::read_to_string(&trace).unwrap();

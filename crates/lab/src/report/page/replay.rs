@@ -54,6 +54,8 @@ pub(crate) struct Replay {
     pub chain_end: Option<String>,
     /// What is wrong with it, if it does not.
     pub unsound: Option<String>,
+    /// What the audit found to be promised of the episode, if anything.
+    pub promise: Option<f64>,
     /// Which episode it is, under which shield.
     #[serde(flatten, serialize_with = "without_road")]
     pub header: Header,
@@ -138,7 +140,10 @@ impl Replays {
         let road = self.place_of(Road { car, lanes, obstacles });
         let mut replay = Replay::new(file, header, road, &steps, end);
         match audited {
-            Ok(report) => replay.chain_end = Some(report.chain_end),
+            Ok(report) => {
+                replay.chain_end = Some(report.chain_end);
+                replay.promise = report.promise;
+            }
             Err(finding) => replay.unsound = Some(finding.to_string()),
         }
         self.films.push(replay);
@@ -176,6 +181,7 @@ impl Replay {
             file: file.to_owned(),
             chain_end: None,
             unsound: None,
+            promise: None,
             look_ahead: task.map(|_| look_ahead(header.decision_time)),
             header,
             road,
