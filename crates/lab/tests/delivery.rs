@@ -116,6 +116,10 @@ fn an_experiment_leaves_evidence_and_json() {
     fs::write(&trace, text.replacen("\"t\":3", "\"t\":4", 1)).unwrap();
     let (success, _, err) = cpss(&["evidence", dir]);
     assert!(!success && err.contains("1 traces are not sound"), "{err}");
+    // Nor does it get past the audit by the name of another program, as long as it is listed.
+    fs::write(&trace, text.replacen("\"program\":\"cpss ", "\"program\":\"cpss 9", 1)).unwrap();
+    let (success, _, err) = cpss(&["evidence", dir]);
+    assert!(!success && err.contains("it names another program or critic"), "{err}");
     fs::write(&trace, text).unwrap();
     // So does a record that says of an episode what its trace does not, and a trace that is listed and gone.
     let honest = fs::read_to_string(&record).unwrap();

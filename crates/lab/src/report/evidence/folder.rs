@@ -113,12 +113,20 @@ pub(super) fn traces(folder: &Path, records: &[UnitRecord]) -> Result<Traces> {
     for file in sorted(folder, "jsonl").unwrap_or_default() {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let known = listed.iter().find(|listed| listed.file == name);
         if !is_ours(&bytes) {
-            traces.foreign.push(name);
+            match known {
+                None => traces.foreign.push(name),
+                // What is listed was written here: whoever changes its first line does not get past the audit.
+                Some(_) => {
+                    traces.audited += 1;
+                    let why = "index.json lists it, but it names another program or critic";
+                    traces.unsound.push((name, why.to_owned()));
+                }
+            }
             continue;
         }
         traces.audited += 1;
-        let known = listed.iter().find(|listed| listed.file == name);
         match audit(&bytes) {
             Err(finding) => traces.unsound.push((name, finding.to_string())),
             Ok(report) if known.is_some_and(|known| known.chain_end != report.chain_end) => {
