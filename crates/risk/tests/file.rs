@@ -14,7 +14,7 @@ use cpss_learn::{Activation, Network, Policy, Topology};
 use cpss_risk::card::{Calibration, RegimeSurprise};
 use cpss_risk::features::{DRIVING, Inputs};
 use cpss_risk::{Card, LearnedRisk, RiskModel};
-use stage::{card, critic, drive, listed, model};
+use stage::{card, critic, drive, listed, model, unsealed};
 
 fn sound() -> LearnedRisk {
     let task = listed(TaskId::MergeV0);
@@ -46,11 +46,12 @@ fn a_cut_or_damaged_file_is_refused() {
     }
     let longer = [bytes.as_slice(), &[0; 4]].concat();
     assert!(refusal(&longer).starts_with("the critic cannot be read: "));
-    // A weight that is no number.
-    let mut damaged = bytes.clone();
-    let last = damaged.len() - 4;
-    damaged[last..].copy_from_slice(&f32::NAN.to_le_bytes());
-    assert!(refusal(&damaged).starts_with("the critic cannot be read: "));
+    // A weight that is no number, with and without a checksum that tells.
+    for mut damaged in [bytes.clone(), unsealed(bytes)] {
+        let last = damaged.len() - 4;
+        damaged[last..].copy_from_slice(&f32::NAN.to_le_bytes());
+        assert!(refusal(&damaged).starts_with("the critic cannot be read: "));
+    }
 }
 
 #[test]
@@ -142,6 +143,9 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
     assert!(!good.is_conservative_in("merge-v0", "mild"));
     assert!(!good.is_conservative_behind("merge-v0", "high", "fair"));
     assert!(!good.is_conservative_in("merge-v1", "high"));
+    // A file may have changed since.
+    let own = with(|card| card.regimes[1] = "high.toml".to_owned());
+    assert!(own.is_conservative() && !own.is_conservative_in("merge-v0", "high.toml"));
     let broken: [fn(&mut Calibration); 6] = [
         |card| card.surprise_ci95[1] = 1e-9,
         |card| card.surprise_ci95 = [f64::NAN; 2],
