@@ -51,14 +51,22 @@ fn draft_of(place: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Where a file is that may be behind a link, which stays one.
+/// Where a file is, or will be, that may be behind links, which stay what they are.
 pub(crate) fn target_of(place: &Path) -> PathBuf {
-    match fs::symlink_metadata(place) {
-        Ok(found) if found.is_symlink() => {
-            fs::canonicalize(place).unwrap_or_else(|_| place.to_owned())
+    /// Links behind links, of which a circle has no end.
+    const MOST: usize = 40;
+    let mut target = place.to_owned();
+    for _ in 0..MOST {
+        // One that is there has one name, however many lead to it.
+        if let Ok(found) = fs::canonicalize(&target)
+            && target != place
+        {
+            return found;
         }
-        _ => place.to_owned(),
+        let Ok(next) = fs::read_link(&target) else { return target };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
     }
+    place.to_owned()
 }
 
 /// What helps, where that is known: room does not help against a folder that is not there.
@@ -117,6 +125,13 @@ mod tests {
         write_atomically(&link, b"new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        // What a link leads to need not be there yet.
+        let (later, ahead) = (folder.path().join("later"), folder.path().join("ahead"));
+        symlink("later", &ahead).unwrap();
+        assert_eq!(target_of(&ahead), later);
+        write_atomically(&ahead, b"new").unwrap();
+        assert!(fs::symlink_metadata(&ahead).unwrap().is_symlink());
+        assert_eq!(fs::read(&later).unwrap(), b"new");
         // Not by their own names: a test that fails should break no machine.
         for (device, is_full) in [("null", false), ("full", true)] {
             let link = folder.path().join(device);
@@ -126,6 +141,6 @@ mod tests {
             assert!(fs::metadata(&link).unwrap().file_type().is_char_device(), "{device}");
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{device}");
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "a draft was left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "a draft was left");
     }
 }
