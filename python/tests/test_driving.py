@@ -12,6 +12,7 @@ import pytest
 
 import cpss
 from cpss import _native
+from cpss.driving import CROSSING, DRIVERS
 from cpss.shield import KEYS
 
 
@@ -316,6 +317,56 @@ def test_an_original_that_was_not_made_by_gymnasium_is_known_by_its_class():
     env = cpss.ShieldWrapper(MergeEnv())
     env.reset(seed=0)
     assert env.step(4)[4]["shield"]["verdict"] == "admit"
+
+
+def promises(env) -> bool:
+    """Whether a shielded episode of an original is promised anything."""
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, terminated, truncated, info = env.step(1)
+        over = terminated or truncated
+    promise = info["shield"]["promise"]
+    assert math.isnan(promise) == (env.certificate()["promise"] is None)
+    return not math.isnan(promise)
+
+
+def test_the_originals_drivers_are_those_that_the_critics_know(fresh_process):
+    drivers, crossing = fresh_process(drivers_of_the_original)
+    assert {name: drivers[name] for name in DRIVERS} == DRIVERS
+    assert {name: crossing[name] for name in DRIVERS} == DRIVERS | CROSSING
+
+
+def drivers_of_the_original():
+    import highway_env  # noqa: F401
+    from highway_env.vehicle.behavior import IDMVehicle
+
+    usual = dict(vars(IDMVehicle))
+    numbers = [{name: usual[name] for name in DRIVERS}]
+    gym.make("intersection-v0", disable_env_checker=True).reset(seed=0)
+    return [*numbers, {name: vars(IDMVehicle)[name] for name in DRIVERS}]
+
+
+def test_of_others_who_drive_otherwise_nothing_is_promised():
+    merge = cpss.ShieldWrapper(gym.make("merge-v0", disable_env_checker=True))
+    assert promises(merge)
+    # The original's intersection changes how everybody drives in this process.
+    assert promises(cpss.ShieldWrapper(gym.make("intersection-v0", disable_env_checker=True)))
+    assert not promises(merge)
+
+
+def test_of_an_environment_made_from_the_original_nothing_is_promised():
+    from highway_env.envs.merge_env import MergeEnv
+
+    class Mine(MergeEnv):
+        pass
+
+    assert promises(cpss.ShieldWrapper(MergeEnv()))
+    gym.register("mine/merge-v0", entry_point=Mine)
+    try:
+        assert not promises(cpss.ShieldWrapper(gym.make("mine/merge-v0", disable_env_checker=True)))
+    finally:
+        del gym.registry["mine/merge-v0"]
 
 
 def test_the_original_may_change_its_config_at_a_reset():

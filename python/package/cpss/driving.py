@@ -42,6 +42,15 @@ OWN = (
 )
 
 
+#: How highway-env's drivers drive, whom the critics know: what is in their class.
+DRIVERS = {
+    "ACC_MAX": 6.0, "COMFORT_ACC_MAX": 3.0, "COMFORT_ACC_MIN": -5.0, "DISTANCE_WANTED": 10.0, "TIME_WANTED": 1.5, "POLITENESS": 0.0,
+    "LANE_CHANGE_MIN_ACC_GAIN": 0.2, "LANE_CHANGE_MAX_BRAKING_IMPOSED": 2.0, "LANE_CHANGE_DELAY": 1.0,
+}  # fmt: skip
+#: What its intersection writes into that class, where other tasks of the same process find it.
+CROSSING = {"COMFORT_ACC_MAX": 6, "COMFORT_ACC_MIN": -3, "DISTANCE_WANTED": 7}
+
+
 class Driver:
     """Somebody who knows what actions risk in an environment."""
 
@@ -49,8 +58,11 @@ class Driver:
     task: _native.Task
     #: Who is asked.
     critic: _native.Critic
-    #: Whether that is the config it was calibrated in, but for what a policy sees: of another nothing is promised.
-    is_known: bool
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is the world that the critic was calibrated in, but for what a policy sees: of another nothing is promised."""
+        raise NotImplementedError
 
     def begin(self) -> None:
         """An episode begins; its config may differ from the last one's."""
@@ -82,7 +94,10 @@ class Native(Driver):
     def _prepare(self) -> None:
         self.task = self._env._task
         self._risk = _native.Driving(self.task, self.critic)
-        self.is_known = self.critic.knows(self.task)
+
+    @property
+    def is_known(self) -> bool:
+        return self.critic.knows(self.task)
 
     def begin(self) -> None:
         if self._env._task is not self.task:
@@ -121,7 +136,11 @@ class Upstream(Driver):
         self._config = config_json(known_keys(self._env.config))
         self.task = _native.Task(self._id, self._config)
         self._risk = _native.Driving(self.task, self.critic)
-        self.is_known = self.critic.knows(self.task)
+        self._is_calibrated = self.critic.knows(self.task)
+
+    @property
+    def is_known(self) -> bool:
+        return self._is_calibrated and is_original(self._env, self._id)
 
     def begin(self) -> None:
         if config_json(known_keys(self._env.config)) != self._config:
@@ -242,6 +261,16 @@ def upstream_id(inner: Any) -> str:
     kind = f"{type(inner).__module__}:{type(inner).__name__}"
     names: list[str] = [spec.id for spec in gym.registry.values() if spec.entry_point == kind]
     return names[0] if names else kind
+
+
+def is_original(env: Any, task: str) -> bool:
+    """Whether an environment is highway-env's own class, and everybody drives in it as there."""
+    registered = gym.registry[task].entry_point
+    wanted = load_env_creator(registered) if isinstance(registered, str) else registered
+    drivers = DRIVERS | (CROSSING if task.startswith("intersection") else {})
+    others = [] if env.road is None else [car for car in env.road.vehicles if car is not env.vehicle]
+    usual = all(type(car).__name__ == "IDMVehicle" and all(getattr(car, name) == number for name, number in drivers.items()) for car in others)
+    return type(env) is wanted and usual
 
 
 def check_road(network: Any, task: _native.Task) -> None:
