@@ -135,10 +135,11 @@ class Risk:
 def write_whole(path: Path, data: bytes) -> None:
     """Writes a file so that, whatever happens meanwhile, either the old or the new one is there, and whole. A link stays one,
     and a file keeps who may read it; what is no file (a pipe, a device) is written into as it is."""
-    path = path.resolve()
     if path.exists() and not path.is_file():
+        # Before links are followed: behind `/dev/stdout` is a name that cannot be opened.
         path.write_bytes(data)
         return
+    path = path.resolve()
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:
