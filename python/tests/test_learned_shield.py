@@ -253,3 +253,5 @@ def test_regression_of_a_longer_episode_than_it_was_calibrated_for_nothing_is_pr
     assert np.isnan(pickle.loads(pickle.dumps(env)).step(1)[-1]["shield"]["promise"])
     with pytest.warns(RuntimeWarning, match="of a longer one nothing is promised"):
         cpss.ShieldWrapper(Longer(), risk=good, budget=0.02)
+    with pytest.warns(RuntimeWarning, match="of a longer one nothing is promised"):
+        cpss.ShieldVectorWrapper(gym.vector.SyncVectorEnv([Longer] * 2), risk=good, budget=0.02)

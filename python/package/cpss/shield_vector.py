@@ -85,7 +85,7 @@ class ShieldVectorWrapper(VectorWrapper):
         for copy in getattr(env.unwrapped, "envs", ()):
             check_single(copy, ShieldWrapper)
         super().__init__(env)
-        single: Any = SingleSpaces(env.single_observation_space, env.single_action_space)
+        single: Any = Single(env)
         source = Source.of(single, "driving" if cost is None else cost, risk, incident, budget, observed, False)
         self._learned = source.learned
         if source.learned is not None:
@@ -223,11 +223,13 @@ def report(shown: tuple[np.ndarray, np.ndarray], told: np.ndarray, verdicts: np.
     return found
 
 
-class SingleSpaces:
-    """The spaces of one copy."""
+class Single:
+    """What is known of one copy: its spaces, and what it was made by, if that is said."""
 
-    def __init__(self, observation_space: Any, action_space: Any) -> None:
-        self.observation_space, self.action_space = observation_space, action_space
+    def __init__(self, env: VectorEnv) -> None:
+        self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
+        copies = getattr(env.unwrapped, "envs", ())
+        self.spec = env.spec or getattr(next(iter(copies), None), "spec", None)
 
 
 def autoreset_of(env: VectorEnv) -> AutoresetMode:
