@@ -17,8 +17,10 @@ two runs of highway-env can part. When an episode differs, highway-env is theref
 once with plain arithmetic and a few times with its cars moved by one unit in the last place before
 every decision. Only if one of *these* runs fails the very comparison that ours failed, no later
 than ours did, is the episode *undecided upstream*: listed with its seed, and neither passed nor
-failed. More than SOME of an id's episodes undecided is a failure too. `--self-test` spoils our
-output in every way that the comparison looks at, and demands that each is found.
+failed. Where ours is a hair above 1e-6, it is a matter of chance on which side a run of upstream's
+comes out: there a quarter of our difference is enough. More than SOME of an id's episodes undecided
+is a failure too. `--self-test` spoils our output in every way that the comparison looks at, and
+demands that each is found.
 """
 
 import argparse
@@ -154,8 +156,8 @@ def single(value):
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
-def difference(ours, theirs):
-    """The first thing that differs between two snapshots, or None, and the largest gap."""
+def difference(ours, theirs, tolerance=TOLERANCE):
+    """The first thing that differs between two snapshots, or None, and the largest gap so far."""
     worst = 0.0
 
     def apart(mine, upstream):
@@ -164,7 +166,7 @@ def difference(ours, theirs):
         if math.isnan(upstream) and mine == 0.0:
             gap = 0.0  # an obstacle has no heading upstream; ours is zero, and says so
         worst = max(worst, gap)
-        return not gap <= TOLERANCE
+        return not gap <= tolerance
 
     if len(ours["vehicles"]) != len(theirs["vehicles"]):
         return f"{len(ours['vehicles'])} vehicles, upstream {len(theirs['vehicles'])}", worst
@@ -210,7 +212,13 @@ def as_ours(frame):
     return frame | {"vehicles": cars}
 
 
-def parts_from_itself(name, seed, actions, config, theirs, place):
+def as_far_as(gap):
+    """How far highway-env has to part from itself where ours differs by `gap`."""
+    # A gap within the tolerance says that something else differed: a flag, or a lane.
+    return min(TOLERANCE, gap / 4) if gap > TOLERANCE else TOLERANCE
+
+
+def parts_from_itself(name, seed, actions, config, theirs, place, tolerance):
     """Whether highway-env, its last bits disturbed, fails the comparison within `place` steps."""
     import numpy._core._multiarray_umath as numpy_core
 
@@ -223,7 +231,7 @@ def parts_from_itself(name, seed, actions, config, theirs, place):
         for step in range(place + 1):
             if step >= len(again):
                 return f"it ends after {len(again) - 1} steps"
-            found, _ = difference(as_ours(again[step]), theirs[step])
+            found, _ = difference(as_ours(again[step]), theirs[step], tolerance)
             if found:
                 return f"after {step} steps, {found}"
     return None
@@ -251,7 +259,8 @@ def play_id(job):
         worst = max(worst, gap)
         if problem is None:
             continue
-        itself = parts_from_itself(name, seed, actions, config, theirs, place)
+        there = difference(ours[place], theirs[place])[1] if place < min(len(ours), len(theirs)) else 0.0
+        itself = parts_from_itself(name, seed, actions, config, theirs, place, as_far_as(there))
         if itself:
             undecided.append((seed, problem, itself))
         else:
@@ -288,7 +297,7 @@ def self_test(cpss):
     for what in missed:
         print(f"not found: {what}")
     # With its last bits disturbed, upstream agrees with itself in an ordinary episode.
-    excused = parts_from_itself(name, seed, actions, config, theirs, last)
+    excused = parts_from_itself(name, seed, actions, config, theirs, last, TOLERANCE / 4)
     if excused:
         print(f"an ordinary episode is called undecided: {excused}")
     print(f"self-test: {len(changes) - len(missed) + (excused is None)} passed, {len(missed) + (excused is not None)} failed")
