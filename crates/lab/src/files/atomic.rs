@@ -40,13 +40,13 @@ pub(crate) fn can_write(place: &Path) -> Result<()> {
     })
 }
 
-/// The neighbour that is written first; none of a device or a pipe, whose place nothing may take: `/dev/null` would
+/// The neighbour that is written first, of a name that is nobody else's; none of a device or a pipe, whose place nothing may take: `/dev/null` would
 /// be a file from then on.
 fn draft_of(place: &Path) -> Option<PathBuf> {
     let is_special = fs::metadata(place).is_ok_and(|found| !found.is_file() && !found.is_dir());
     (!is_special).then(|| {
         let mut draft = target_of(place).into_os_string();
-        draft.push(".part");
+        draft.push(".cpss-part");
         draft.into()
     })
 }

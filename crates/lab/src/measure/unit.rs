@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::contest::Contest;
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::critic::{RiskSource, hash};
-use crate::play::policy::{PolicySource, shipped};
+use crate::play::policy::{NO_POLICY, PolicySource, shipped};
 use crate::play::regime::{Regime, RegimeSpec};
 use crate::play::sensor::{Behind, Gaze, PERFECT, SensorSpec};
 use crate::play::{seed, view};
@@ -83,6 +83,16 @@ impl Unit {
         let name = format!("{task}_{regime}{sensor}_{arm}_{policy}_{first_seed}_{episodes}");
         // A regime may be a path, and an arm has a colon; neither belongs into a file's name.
         name.replace(['/', '\\', ':', '*'], "-")
+    }
+
+    /// What drives, as a trace names it.
+    pub fn policy_name(&self) -> String {
+        let is_floor = self.arm.parse().is_ok_and(|arm: Arm| arm.is_floor());
+        match &self.own {
+            _ if is_floor => NO_POLICY.to_owned(),
+            Some(own) => own.file.clone(),
+            None => PolicySource::Builtin(self.policy).to_string(),
+        }
     }
 
     /// Everything besides the unit that its record depends on.

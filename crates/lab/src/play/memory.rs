@@ -227,7 +227,7 @@ impl MemoryFile {
             );
             let fork = file.memory()?;
             // Cars that have not driven yet are all alike, and add nothing.
-            let has_lived = fork.episodes() > start.episodes();
+            let has_lived = fork != start.fork();
             let twin = cars[..place].iter().find(|(_, other)| has_lived && other == file);
             if let Some((twin, _)) = twin {
                 bail!("{name} and {twin} are the same memory, which would count twice");

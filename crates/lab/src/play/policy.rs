@@ -19,6 +19,9 @@ use crate::tasks;
 /// On a policy's card: it sees what is left of the budget, as one number after the observation.
 pub(crate) const BUDGET: &str = "budget";
 
+/// What a trace calls the policy of an arm that has none.
+pub(crate) const NO_POLICY: &str = "none";
+
 /// Where a policy comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicySource {

@@ -47,7 +47,16 @@ pub(super) fn records(folder: &Path) -> Result<Vec<UnitRecord>> {
             format!("{} is no record; `cpss reproduce` makes it again", file.display())
         })
     };
-    distinct(files.iter().map(read).collect::<Result<_>>()?)
+    let records: Vec<UnitRecord> = files.iter().map(read).collect::<Result<_>>()?;
+    // What is promised depends on the sensor: cells of several would be judged by one critic's promise.
+    let sensors: BTreeSet<&str> = records.iter().map(|it| it.unit.sensor.as_str()).collect();
+    ensure!(
+        sensors.len() == 1,
+        "{} has records behind several sensors ({}): give every plan a folder of its own, with --out",
+        place.display(),
+        sensors.into_iter().collect::<Vec<_>>().join(", ")
+    );
+    distinct(records)
 }
 
 /// The records without those whose episodes a larger one has too: a first look and the whole run may have one folder.
@@ -61,7 +70,8 @@ fn distinct(mut records: Vec<UnitRecord>) -> Result<Vec<UnitRecord>> {
         let seeds: Vec<u64> = record.episodes.iter().map(|episode| episode.seed).collect();
         let wanted: Vec<u64> = (unit.first_seed..).take(unit.episodes as usize).collect();
         ensure!(seeds == wanted, "the record {} has not the episodes that it names", unit.name());
-        let cell = (unit.task.clone(), unit.regime.clone(), unit.arm.clone(), unit.policy);
+        let policy = (unit.policy, unit.own.clone().map(|own| own.file));
+        let cell = (unit.task.clone(), unit.regime.clone(), unit.arm.clone(), policy);
         let before = seen.entry(cell).or_default();
         let again = seeds.iter().filter(|seed| before.contains(seed)).count();
         ensure!(
@@ -133,14 +143,21 @@ pub(super) fn traces(folder: &Path, records: &[UnitRecord]) -> Result<Traces> {
                 let why = "it does not end in the hash that index.json keeps of it";
                 traces.unsound.push((name, why.to_owned()));
             }
-            Ok(_) if !agrees(&bytes, records)? => {
-                let why = "the record of this episode says something else";
-                traces.unsound.push((name, why.to_owned()));
-            }
-            Ok(report) => {
-                traces.sound += 1;
-                traces.ends.push((name, report.chain_end));
-            }
+            Ok(report) => match (agrees(&bytes, records)?, known) {
+                (Some(false), _) => {
+                    let why = "the record of this episode says something else";
+                    traces.unsound.push((name, why.to_owned()));
+                }
+                // Whoever takes away a record has to answer for its traces.
+                (None, Some(_)) => {
+                    let why = "index.json lists it, but the record of this episode is not there";
+                    traces.unsound.push((name, why.to_owned()));
+                }
+                (Some(true), _) | (None, None) => {
+                    traces.sound += 1;
+                    traces.ends.push((name, report.chain_end));
+                }
+            },
         }
     }
     for missing in listed.into_iter().filter(|listed| !folder.join(&listed.file).is_file()) {
@@ -150,8 +167,8 @@ pub(super) fn traces(folder: &Path, records: &[UnitRecord]) -> Result<Traces> {
     Ok(traces)
 }
 
-/// Whether a sound trace says of its episode what the record says, if there is one.
-fn agrees(bytes: &[u8], records: &[UnitRecord]) -> Result<bool> {
+/// Whether a sound trace says of its episode what the record says; `None` if there is no record of it.
+fn agrees(bytes: &[u8], records: &[UnitRecord]) -> Result<Option<bool>> {
     let text = str::from_utf8(bytes)?;
     let header: Header = read_line(text.lines().next().unwrap_or_default())?;
     let end: End = read_line(text.lines().last().unwrap_or_default())?;
@@ -160,13 +177,10 @@ fn agrees(bytes: &[u8], records: &[UnitRecord]) -> Result<bool> {
         let sensor = header.sensor.as_deref().unwrap_or(PERFECT);
         (&unit.task, &unit.regime, &unit.arm) == (&header.task, &header.regime, &header.arm)
             && unit.sensor == sensor
-            && unit.own.is_none()
-            && header.policy == format!("builtin:{}", unit.policy)
+            && header.policy == unit.policy_name()
     };
     let mut episodes = records.iter().filter(is_of).flat_map(|record| &record.episodes);
-    Ok(episodes
-        .find(|episode| episode.seed == header.seed)
-        .is_none_or(|found| *found == end.record))
+    Ok(episodes.find(|episode| episode.seed == header.seed).map(|found| *found == end.record))
 }
 
 /// Whether a trace says that this very program wrote it, with the critic that it ships. One that says nothing readable is left

@@ -32,6 +32,9 @@ pub(super) fn page(evidence: &Evidence) -> String {
         "<h2>Traces</h2>\n<p>{} of {} traces were derived again, decision by decision, and found sound.</p>\n",
         traces.sound, traces.audited
     );
+    if traces.audited == 0 {
+        body += "<p><strong>The records were compared with nothing.</strong></p>\n";
+    }
     for (file, finding) in &traces.unsound {
         let _ = writeln!(body, "<p><strong>{}: {}</strong></p>", escaped(file), escaped(finding));
     }
