@@ -98,7 +98,7 @@ impl Critic {
             }
         };
         // A task's own horizon ends its episodes.
-        Ok(RiskTerms { rules, is_conservative, longest: usize::MAX })
+        Ok(RiskTerms { rules, is_conservative, budgets: card.budgets(), longest: usize::MAX })
     }
 
     /// What was learned.

@@ -46,6 +46,8 @@ pub(crate) struct Episode {
 pub(crate) struct RiskTerms {
     pub(crate) rules: RiskRules,
     pub(crate) is_conservative: bool,
+    /// The least and the greatest budget that this was found under.
+    pub(crate) budgets: [f64; 2],
     /// How many decisions of an episode that was found for; of a longer one nothing is known.
     pub(crate) longest: usize,
 }
@@ -145,11 +147,13 @@ impl Episode {
             Some(Risk { terms, account, memory }) if !self.past.is_empty() => {
                 let (start, arriving) = (account.start(), account.arriving());
                 let acts = self.shield.rules().spec().mode == Mode::Enforce;
+                let budget = self.shield.ledger().budget();
+                let [least, most] = terms.budgets;
                 // A budget of 1 or more allows everything: what is promised is a probability.
-                let is_probability = self.shield.ledger().budget() < 1.0;
+                let is_tried = budget < 1.0 && least <= budget && budget <= most;
                 let is_known = self.knows_world && self.past.len() <= terms.longest;
-                let promise = match terms.is_conservative && is_known && acts && is_probability {
-                    true => start + arriving + self.shield.ledger().budget(),
+                let promise = match terms.is_conservative && is_known && acts && is_tried {
+                    true => start + arriving + budget,
                     false => f64::NAN,
                 };
                 let evidence = memory.evidence().value();

@@ -147,9 +147,10 @@ impl RiskTerms {
     ) -> PyResult<RiskTerms> {
         let longest = longest.unwrap_or(usize::MAX);
         let rules = RiskRules::new(RiskSpec { gamma, resolution, ..RiskSpec::new() });
-        Ok(RiskTerms {
-            terms: Terms { rules: rules.map_err(value_error)?, is_conservative, longest },
-        })
+        let rules = rules.map_err(value_error)?;
+        // Whoever calls this has looked at the budget.
+        let budgets = [0.0, f64::INFINITY];
+        Ok(RiskTerms { terms: Terms { rules, is_conservative, budgets, longest } })
     }
 
     /// What each action costs, and the risk that cannot be avoided.
@@ -168,7 +169,7 @@ impl RiskTerms {
     fn __reduce__<'py>(
         slf: &Bound<'py, RiskTerms>,
     ) -> (Bound<'py, pyo3::types::PyType>, (f64, f64, bool, usize)) {
-        let Terms { rules, is_conservative, longest } = slf.get().terms;
+        let Terms { rules, is_conservative, longest, .. } = slf.get().terms;
         let RiskSpec { gamma, resolution, .. } = *rules.spec();
         (slf.py().get_type::<RiskTerms>(), (gamma, resolution, is_conservative, longest))
     }

@@ -39,7 +39,7 @@ def is_conservative(task):
     data = (pathlib.Path(__file__).resolve().parents[2] / "tasks" / task / "risk.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     found = json.loads(header["__metadata__"]["card"])["calibration"]
-    broken = any(part["ci95"][0] > 0 for part in [*found["by_regime"], *found["by_sensor"]])
+    broken = any(part["ci95"][0] > 0 for part in [*found["by_regime"], *found["by_sensor"], *found.get("by_budget", [])])
     return found["episodes"] > 0 and bool(found["budgets"]) and found["surprise_ci95"][1] <= 0 and not broken
 
 

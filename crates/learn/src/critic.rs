@@ -9,11 +9,11 @@
 //!   item  ──┐
 //!           ├─ encoder ─┐
 //!   fixed ──┘           ├─ max, sum ─┐
-//!   (each item)  …     ─┘            ├─ head ─ sigmoid(logit + shift) ─ risk of each action
+//!   (each item)  …     ─┘            ├─ head ─ scale ─ risk of each action
 //!   fixed ───────────────────────────┘
 //! ```
 //!
-//! Without items it is a plain network on the fixed part, which serves any environment whose observation
+//! The [`scale`] makes probabilities of the head's outputs. Without items it is a plain network on the fixed part, which serves any environment whose observation
 //! is a flat vector. Start at [`Critic::risks`]; whole batches and gradients are in [`pass`], what it
 //! learns from in [`experience`], how in [`learner`], and the file it travels in, with its card, in [`mod@file`].
 //! Several critics of a flat observation, of which the larger risk counts, are an [`ensemble`].
@@ -29,8 +29,10 @@ pub mod file;
 pub mod learner;
 pub mod pass;
 pub mod project;
+pub mod scale;
 pub mod untried;
 
+use scale::Scale;
 use serde::{Deserialize, Serialize};
 
 use crate::generator::Generator;
@@ -66,8 +68,8 @@ pub struct Critic {
     shape: Shape,
     layers: Layers,
     parameters: Vec<f32>,
-    /// Added to every logit: the calibration.
-    shift: f32,
+    /// The calibration.
+    scale: Scale,
 }
 
 /// Where the parameters of each layer lie.
@@ -164,7 +166,7 @@ impl Critic {
         if let Some(last) = layers.head.last() {
             parameters[last.bias()].fill(FIRST_LOGIT);
         }
-        Ok(Critic { shape, layers, parameters, shift: 0.0 })
+        Ok(Critic { shape, layers, parameters, scale: Scale::NONE })
     }
 
     /// A critic with all parameters zero.
@@ -174,7 +176,8 @@ impl Critic {
     /// A shape that makes no network.
     pub fn zeros(shape: Shape) -> Result<Critic, BadTopology> {
         let layers = shape.layers()?;
-        Ok(Critic { parameters: vec![0.0; layers.parameters], shape, layers, shift: 0.0 })
+        let parameters = vec![0.0; layers.parameters];
+        Ok(Critic { shape, layers, parameters, scale: Scale::NONE })
     }
 
     /// Its sizes.
@@ -182,14 +185,14 @@ impl Critic {
         &self.shape
     }
 
-    /// What is added to every logit.
-    pub fn shift(&self) -> f32 {
-        self.shift
+    /// The calibration.
+    pub fn scale(&self) -> Scale {
+        self.scale
     }
 
-    /// Sets what is added to every logit: above 0 makes every risk larger.
-    pub fn set_shift(&mut self, shift: f32) {
-        self.shift = shift;
+    /// Sets the calibration.
+    pub fn set_scale(&mut self, scale: Scale) {
+        self.scale = scale;
     }
 
     /// All parameters, padding included.
@@ -237,9 +240,7 @@ impl Critic {
             layer.activation.apply(output);
             std::mem::swap(input, output);
         }
-        for (risk, logit) in risks.iter_mut().zip(input.iter()) {
-            *risk = self.risk(*logit);
-        }
+        self.scaled(input.iter().copied(), risks);
     }
 
     /// Writes what is known of the items together, their largest and their sum, to where the head reads it; no items
@@ -328,7 +329,7 @@ impl Critic {
             return Err(BadTopology::Chain { layer: 0, inputs: fixed, given: old_fixed });
         }
         let mut critic = Critic::zeros(Shape { fixed, item, ..self.shape.clone() })?;
-        critic.shift = self.shift;
+        critic.scale = self.scale;
         for (old, new) in self.layers.all().zip(critic.layers.all()) {
             let rows = self.parameters[old.weights()].chunks_exact(old.stride());
             let wider = critic.parameters[new.weights()].chunks_exact_mut(new.stride());
@@ -340,9 +341,12 @@ impl Critic {
         Ok(critic)
     }
 
-    /// The risk of an action, from its logit.
-    pub fn risk(&self, logit: f32) -> f64 {
-        probability(logit + self.shift)
+    /// Writes the risk of each action of a scene, from their logits.
+    pub fn scaled(&self, logits: impl IntoIterator<Item = f32>, risks: &mut [f64]) {
+        for (risk, logit) in risks.iter_mut().zip(logits) {
+            *risk = self.scale.risk(logit);
+        }
+        self.scale.raise(risks);
     }
 
     fn product(&self, layer: &Layer, right: &[f32], start: Start<'_>, out: &mut [f32], n: usize) {

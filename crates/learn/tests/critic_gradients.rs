@@ -10,6 +10,7 @@ mod seal;
 use std::collections::{BTreeMap, HashMap};
 
 use cpss_learn::critic::pass::{Batch, Pass};
+use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Scratch, Shape, probability};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
@@ -110,14 +111,15 @@ fn logits_loss_and_gradients_agree_with_pytorch() {
 fn a_batch_says_what_its_scenes_say_one_by_one() {
     let fixture = Fixture::load();
     let mut critic = fixture.critic();
-    critic.set_shift(0.7);
+    critic.set_scale(Scale { shift: 0.7, lift: 0.4 });
     let mut pass = Pass::default();
     pass.forward(&critic, &fixture.batch());
     let mut risks = [0.0; 3];
     for (scene, (fixed, items)) in fixture.fixed.iter().zip(&fixture.items).enumerate() {
         critic.risks(fixed, items, &mut Scratch::default(), &mut risks);
-        for (action, risk) in risks.iter().enumerate() {
-            let expected = probability(pass.logit(scene, action) + critic.shift());
+        let mut batch = [0.0; 3];
+        critic.scaled((0..3).map(|action| pass.logit(scene, action)), &mut batch);
+        for (action, (risk, expected)) in risks.iter().zip(batch).enumerate() {
             assert!((risk - expected).abs() < 1e-6, "{scene} {action}: {risk} is not {expected}");
         }
     }
@@ -144,9 +146,16 @@ fn a_number_that_is_none_risks_everything() {
 fn what_is_saved_is_loaded_and_damage_is_refused_by_name() {
     let fixture = Fixture::load();
     let mut critic = fixture.critic();
-    critic.set_shift(-0.25);
+    critic.set_scale(Scale::shifted(-0.25));
     let about = BTreeMap::from([("made".to_owned(), "in a test".to_owned())]);
+    // Without a lift it is a file as of before there were any; with one, who does not know of lifts refuses it.
+    let says = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    let plain = critic.to_bytes(&about);
+    assert!(says(&plain, b"cpss critic 1") && !says(&plain, b"lift"));
+    assert_eq!(Critic::from_bytes(&plain).unwrap().0, critic);
+    critic.set_scale(Scale { shift: -0.25, lift: 0.75 });
     let bytes = critic.to_bytes(&about);
+    assert!(says(&bytes, b"cpss critic 2"));
     assert_eq!(bytes, critic.to_bytes(&about));
     let (same, told) = Critic::from_bytes(&bytes).unwrap();
     assert_eq!((same, told), (critic.clone(), about.clone()));
@@ -159,11 +168,17 @@ fn what_is_saved_is_loaded_and_damage_is_refused_by_name() {
     assert!(refusal(&flipped).contains("not those that were written"), "{}", refusal(&flipped));
     // Who has no checksum of ours is read, and refused by what it says.
     let place = |text: &[u8]| bytes.windows(text.len()).position(|part| part == text).unwrap();
-    let at = place(b"cpss critic 1");
+    let at = place(b"cpss critic 2");
+    let lift = place(b"\"0.75\"") + 1;
     let bytes = unsealed(bytes.clone());
     let mut foreign = bytes.clone();
     foreign[at..at + 4].copy_from_slice(b"else");
-    assert!(refusal(&foreign).contains("else critic 1"), "{}", refusal(&foreign));
+    assert!(refusal(&foreign).contains("else critic 2"), "{}", refusal(&foreign));
+    for senseless in [b"-0.7", b"-inf", b" NaN"] {
+        let mut odd = bytes.clone();
+        odd[lift..lift + 4].copy_from_slice(senseless);
+        assert!(refusal(&odd).contains("metadata entry"), "{}", refusal(&odd));
+    }
     let mut poisoned = bytes.clone();
     let end = poisoned.len();
     poisoned[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());

@@ -100,9 +100,12 @@ impl BatchModel {
     ) -> &Assessment {
         let Read { place, density, escape } = self.scenes[place];
         let (risk, outputs) = (self.model.learned(), self.model.outputs());
-        for (action, learned) in self.learned.iter_mut().enumerate() {
-            *learned =
-                place.map_or(1.0, |place| risk.critic().risk(self.pass.logit(place, action)));
+        match place {
+            Some(place) => {
+                let logits = (0..self.learned.len()).map(|action| self.pass.logit(place, action));
+                risk.critic().scaled(logits, &mut self.learned);
+            }
+            None => self.learned.fill(1.0),
         }
         if let Some(escape) = escape {
             escape.raise(&risk.card().actions, &mut self.learned);

@@ -84,6 +84,9 @@ pub struct Calibration {
     pub budgets: Vec<f64>,
     /// What is added to the log-odds of every risk.
     pub shift: f64,
+    /// What is added to those of the least risk of a scene; none on cards of before there were lifts: 0.
+    #[serde(default)]
+    pub lift: Option<f64>,
     /// Share of episodes with an incident.
     pub incidents: f64,
     /// The account of an episode, on average: unavoidable risk at the start,
@@ -98,15 +101,18 @@ pub struct Calibration {
     pub surprise_ci95: [f64; 2],
     /// The surprise in each of the regimes by itself; none on cards of before it was looked at.
     #[serde(default)]
-    pub by_regime: Vec<RegimeSurprise>,
+    pub by_regime: Vec<PartSurprise>,
     /// The surprise behind each of the sensors by itself, likewise.
     #[serde(default)]
-    pub by_sensor: Vec<RegimeSurprise>,
+    pub by_sensor: Vec<PartSurprise>,
+    /// The surprise under each of the budgets by itself, likewise.
+    #[serde(default)]
+    pub by_budget: Vec<PartSurprise>,
 }
 
-/// What was not foreseen in one regime, on average.
+/// What was not foreseen in one regime, behind one sensor or under one budget, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RegimeSurprise {
+pub struct PartSurprise {
     /// The mean surprise.
     pub mean: f64,
     /// Its 95 % interval.
@@ -181,13 +187,13 @@ impl Card {
     }
 
     /// Whether its risks were, with confidence, not too low on average, on fresh episodes under a shield with a
-    /// budget, and in no regime clearly too low. Only then a budget promises anything.
+    /// budget, and in no regime, behind no sensor and under no budget clearly too low. Only then a budget promises anything.
     pub fn is_conservative(&self) -> bool {
-        let Calibration { episodes, budgets, surprise_ci95, by_regime, by_sensor, .. } =
-            &self.calibration;
-        let is_not_clearly_low = |part: &RegimeSurprise| part.ci95[0] <= 0.0;
+        let Calibration { episodes, budgets, surprise_ci95, .. } = &self.calibration;
+        let Calibration { by_regime, by_sensor, by_budget, .. } = &self.calibration;
+        let is_not_clearly_low = |part: &PartSurprise| part.ci95[0] <= 0.0;
         let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
-        sound && by_regime.iter().chain(by_sensor).all(is_not_clearly_low)
+        sound && by_regime.iter().chain(by_sensor).chain(by_budget).all(is_not_clearly_low)
     }
 
     /// The same, and it was calibrated in this very task (another version of it is another world) and regime, through
@@ -207,6 +213,24 @@ impl Card {
         let knows_traffic = self.env == env && regimes.iter().any(|known| known == regime);
         let are_files = [regime, sensor].iter().any(|name| name.ends_with(".toml"));
         self.is_conservative() && knows_traffic && knows_sensor && !are_files
+    }
+
+    /// The least and the greatest budget that it was calibrated under: how far risks are off depends on how much of them a
+    /// shield lets through. Budgets between the two only promise anything; if it was calibrated under none, none does.
+    pub fn budgets(&self) -> [f64; 2] {
+        let each = || self.calibration.budgets.iter().copied();
+        // A number of single precision is taken for what it was before.
+        let hair = f64::from(f32::EPSILON);
+        [
+            each().fold(f64::INFINITY, f64::min) * (1.0 - hair),
+            each().fold(0.0, f64::max) * (1.0 + hair),
+        ]
+    }
+
+    /// Whether a budget lies between those.
+    pub fn is_calibrated_for(&self, budget: f64) -> bool {
+        let [least, most] = self.budgets();
+        least <= budget && budget <= most
     }
 }
 
@@ -244,8 +268,11 @@ impl LearnedRisk {
             return mismatch("regimes");
         }
         // Half a thousandth: cards round.
-        let differs = |shift: f64| (f64::from(critic.shift()) - shift).abs() > 5e-4;
-        if card.calibration.episodes > 0 && differs(card.calibration.shift) {
+        let differs = |found: f32, said: f64| (f64::from(found) - said).abs() > 5e-4;
+        let Calibration { episodes, shift, lift, .. } = card.calibration;
+        let found = critic.scale();
+        let is_other = differs(found.shift, shift) || differs(found.lift, lift.unwrap_or(0.0));
+        if episodes > 0 && is_other {
             return mismatch("log-odds");
         }
         Ok(LearnedRisk { critic, card })

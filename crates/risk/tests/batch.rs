@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cpss_highway::{Action, Scene, Task, TaskId, World};
+use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::Generator;
 use cpss_risk::features::Inputs;
@@ -26,7 +27,7 @@ fn risk_for(task: &Task) -> Arc<LearnedRisk> {
         actions: ActionKey::list(&task.controls).len(),
     };
     let mut critic = Critic::new(shape, &mut Generator::from_state(7)).unwrap();
-    critic.set_shift(4.0);
+    critic.set_scale(Scale::shifted(4.0));
     let mut card = Card { resolution: RESOLUTION, ..Card::new(task, 1.0) };
     card.calibration.shift = 4.0;
     let risk = LearnedRisk::new(critic, card).unwrap();

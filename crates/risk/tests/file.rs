@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cpss_highway::TaskId;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::{Activation, Network, Policy, Topology};
-use cpss_risk::card::{Calibration, RegimeSurprise};
+use cpss_risk::card::{Calibration, PartSurprise};
 use cpss_risk::features::{DRIVING, Inputs};
 use cpss_risk::{Card, LearnedRisk, RiskModel};
 use stage::{card, critic, drive, listed, model, unsealed};
@@ -95,8 +95,15 @@ fn a_card_that_is_missing_or_of_another_critic_is_refused() {
     for edit in numbers {
         assert_eq!(refused(&edit), "the critic's numbers do not fit its card");
     }
-    let said = refused(&|card| (card.calibration.episodes, card.calibration.shift) = (1, 0.7));
-    assert_eq!(said, "the critic's log-odds do not fit its card");
+    let log_odds: [fn(&mut Card); 2] =
+        [|card| card.calibration.shift = 0.7, |card| card.calibration.lift = Some(0.1)];
+    for edit in log_odds {
+        let said = refused(&|card| {
+            (card.calibration.episodes, card.calibration.shift) = (1, 3.0);
+            edit(card);
+        });
+        assert_eq!(said, "the critic's log-odds do not fit its card");
+    }
     let Inputs { fixed, item, .. } = DRIVING;
     for (fixed, item) in [(fixed + 1, item), (fixed, item - 1)] {
         let shape = Shape { fixed, item, encoder: vec![4], head: vec![4], actions: 5 };
@@ -115,20 +122,21 @@ fn an_action_that_was_not_learned_is_named() {
 }
 
 /// A critic may say of itself that it is conservative only if fresh episodes under tried budgets have shown it, all together and
-/// in every regime and behind every sensor by itself.
+/// in every regime, behind every sensor and under every budget by itself.
 #[test]
 fn what_a_card_has_to_show_before_anything_is_promised() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let surprise = |mean: f64, ci95| RegimeSurprise { mean, ci95 };
+    let surprise = |mean: f64, ci95| PartSurprise { mean, ci95 };
     let shown = Calibration {
         regimes: names(&["stationary", "high"]),
         sensors: names(&["perfect"]),
         episodes: 8_000,
-        budgets: vec![0.01],
+        budgets: vec![0.002, 0.1],
         surprise: -0.002,
         surprise_ci95: [-0.004, 0.0],
         by_regime: vec![surprise(-0.003, [-0.006, 0.0]), surprise(0.001, [-0.001, 0.003])],
         by_sensor: vec![surprise(-0.002, [-0.004, 0.0])],
+        by_budget: vec![surprise(-0.002, [-0.004, 0.0]); 2],
         ..Calibration::default()
     };
     let with = |edit: fn(&mut Calibration)| {
@@ -143,16 +151,23 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
     assert!(!good.is_conservative_in("merge-v0", "mild"));
     assert!(!good.is_conservative_behind("merge-v0", "high", "fair"));
     assert!(!good.is_conservative_in("merge-v1", "high"));
+    // Budgets between those that it was calibrated under, and no others.
+    let known = [0.002, f64::from(0.002_f32), 0.01, 0.1, f64::from(0.1_f32)];
+    assert!(known.into_iter().all(|budget| good.is_calibrated_for(budget)));
+    let unknown = [0.0019, 0.11, 0.0, -0.01, f64::NAN, f64::INFINITY];
+    assert!(!unknown.into_iter().any(|budget| good.is_calibrated_for(budget)));
+    assert!(!with(|card| card.budgets.clear()).is_calibrated_for(0.01));
     // A file may have changed since.
     let own = with(|card| card.regimes[1] = "high.toml".to_owned());
     assert!(own.is_conservative() && !own.is_conservative_in("merge-v0", "high.toml"));
-    let broken: [fn(&mut Calibration); 6] = [
+    let broken: [fn(&mut Calibration); 7] = [
         |card| card.surprise_ci95[1] = 1e-9,
         |card| card.surprise_ci95 = [f64::NAN; 2],
         |card| card.episodes = 0,
         |card| card.budgets.clear(),
         |card| card.by_regime[1].ci95[0] = 1e-9,
         |card| card.by_sensor[0].ci95[0] = 1e-9,
+        |card| card.by_budget[1].ci95[0] = 1e-9,
     ];
     for (place, edit) in broken.into_iter().enumerate() {
         let card = with(edit);

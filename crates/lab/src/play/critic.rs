@@ -129,6 +129,16 @@ pub fn is_conservative_here(
     as_calibrated && risk.card().is_conservative_behind(id.name(), regime, sensor)
 }
 
+/// Whether a shield with this budget promises anything there: its critic was found conservative, and under such budgets.
+pub fn promises_here(
+    risk: &LearnedRisk,
+    id: TaskId,
+    world: (&str, &str, Behind),
+    budget: f64,
+) -> bool {
+    risk.card().is_calibrated_for(budget) && is_conservative_here(risk, id, world)
+}
+
 /// Whether this is the task that a critic learned in, in a config that differs in nothing but what a policy sees.
 pub fn knows(risk: &LearnedRisk, task: &Task) -> bool {
     let known: Option<TaskId> = risk.card().env.parse().ok();

@@ -196,6 +196,12 @@ impl MemoryLine {
         }
     }
 
+    /// Whether either evidence has raised an alarm.
+    pub fn is_alarmed(&self) -> bool {
+        let of_novelty = self.novelty.and_then(|novelty| novelty.alarm);
+        self.evidence.alarm.or(of_novelty).is_some()
+    }
+
     /// The same as the shield's own numbers; a memory that recalls them checks them.
     pub fn state(&self) -> MemoryState {
         let MemoryLine { episodes, episodes_before, evidence, recalibration, novelty } = *self;

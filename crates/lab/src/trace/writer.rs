@@ -15,7 +15,7 @@ use super::format::{
 };
 use super::road::Road;
 use crate::play::arm::Arm;
-use crate::play::critic::{hash, is_conservative_here};
+use crate::play::critic::{hash, promises_here};
 use crate::play::observer::{Judged, Observer, Outcome};
 use crate::play::sensor::{Behind, PERFECT};
 use crate::record::EpisodeRecord;
@@ -64,6 +64,21 @@ impl TraceWriter {
         self.chain.end()
     }
 
+    /// What the trace says about the critic.
+    fn risk_line(&self, risk: &LearnedRisk, id: TaskId, budget: f64) -> RiskLine {
+        let card = risk.card();
+        let Cell { regime, sensor, behind, .. } = &self.cell;
+        // After an alarm nobody knows whether the world is still the calibrated one.
+        let is_quiet = !self.memory.is_some_and(|memory| memory.found.is_alarmed());
+        RiskLine {
+            sha256: hash(risk),
+            regimes: card.learning.regimes.clone(),
+            gamma: card.gamma,
+            resolution: card.resolution,
+            conservative: is_quiet && promises_here(risk, id, (regime, sensor, *behind), budget),
+        }
+    }
+
     fn push(&mut self, line: &impl Serialize, last: bool) {
         // These lines are plain data: numbers, words and lists, which always become JSON.
         let body = serde_json::to_string(line).unwrap_or_default();
@@ -99,7 +114,7 @@ impl Observer for TraceWriter {
             seed,
             actions,
             decision_time,
-            risk: RiskLine::of(risk, task.id, &self.cell),
+            risk: self.risk_line(risk, task.id, shield.rules().spec().budget),
             shield: *shield.rules().spec(),
             memory: self.memory,
             car,
@@ -159,21 +174,6 @@ impl Observer for TraceWriter {
             memory: kept,
         };
         self.push(&end, true);
-    }
-}
-
-impl RiskLine {
-    /// What a trace says about a critic in a cell.
-    fn of(risk: &LearnedRisk, id: TaskId, cell: &Cell) -> RiskLine {
-        let card = risk.card();
-        let world = (cell.regime.as_str(), cell.sensor.as_str(), cell.behind);
-        RiskLine {
-            sha256: hash(risk),
-            regimes: card.learning.regimes.clone(),
-            gamma: card.gamma,
-            resolution: card.resolution,
-            conservative: is_conservative_here(risk, id, world),
-        }
     }
 }
 

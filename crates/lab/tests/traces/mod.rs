@@ -14,6 +14,7 @@ use cpss::tasks::policy_config;
 use cpss::trace::chain::Chain;
 use cpss::trace::{End, Header, Step};
 use cpss_highway::{Task, TaskId};
+use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::{Generator, Purpose};
 use cpss_risk::card::Calibration;
@@ -51,7 +52,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let shape = Shape { fixed, item, encoder, head, actions: actions.len() };
     let mut critic = Critic::new(shape, &mut Generator::new(7, Purpose::Weights)).unwrap();
     // Weights begin where all risks are small and alike: in the middle, and four times as large, they differ.
-    critic.set_shift(20.0);
+    critic.set_scale(Scale::shifted(20.0));
     let mut bytes = unsealed(critic.to_bytes(&BTreeMap::new()));
     // A file of this kind is the length of its header, the header, and all numbers as singles.
     let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -65,7 +66,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
         regimes: ["stationary", "high"].map(str::to_owned).to_vec(),
         episodes: 1,
         budgets: vec![0.01],
-        shift: f64::from(critic.shift()),
+        shift: f64::from(critic.scale().shift),
         ..Calibration::default()
     };
     LearnedRisk::new(critic, card).unwrap()

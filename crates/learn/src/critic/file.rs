@@ -1,7 +1,7 @@
 //! How does a critic travel?
 //!
-//! As a `safetensors` file: one array per layer, and string metadata with the shape, the calibration's
-//! shift and whatever the maker adds (a card: what it was learned from, and how good it is). Start at
+//! As a `safetensors` file: one array per layer, and string metadata with the shape, the calibration
+//! (a shift; in files of the second format a lift too) and whatever the maker adds (a card: what it was learned from, and how good it is). Start at
 //! [`Critic::to_bytes`] and [`Critic::from_bytes`].
 //!
 //! **Invariants:** equal critics give equal bytes; a weight that is not finite is never loaded, and a file
@@ -9,14 +9,18 @@
 
 use std::collections::BTreeMap;
 
+use super::scale::Scale;
 use super::{Critic, Shape};
 use crate::tensors::{Reader, TensorError, Writer};
 use crate::topology::{BadTopology, Layer};
 
 const FORMAT: &str = "format";
 const FORMAT_1: &str = "cpss critic 1";
+/// The same with a lift, which who reads the first only must not pass over.
+const FORMAT_2: &str = "cpss critic 2";
 const SHAPE: &str = "shape";
 const SHIFT: &str = "shift";
+const LIFT: &str = "lift";
 
 /// A file that is not a usable critic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,10 +48,15 @@ impl Critic {
         for (key, value) in about {
             writer.metadata(key, value);
         }
-        writer.metadata(FORMAT, FORMAT_1);
+        let Scale { shift, lift } = self.scale();
+        let is_plain = lift == 0.0;
+        writer.metadata(FORMAT, if is_plain { FORMAT_1 } else { FORMAT_2 });
         // A shape is plain numbers, which always have a JSON form.
         writer.metadata(SHAPE, serde_json::to_string(self.shape()).unwrap_or_default());
-        writer.metadata(SHIFT, self.shift().to_string());
+        writer.metadata(SHIFT, shift.to_string());
+        if !is_plain {
+            writer.metadata(LIFT, lift.to_string());
+        }
         for (name, weights, bias) in self.named(self.parameters()) {
             let (rows, columns) = (bias.len(), weights.len() / bias.len());
             writer.f32s(&format!("{name}.weight"), &[rows, columns], &weights);
@@ -66,18 +75,27 @@ impl Critic {
         let senseless =
             |key: &'static str, value: &str| CriticError::Metadata { key, value: value.to_owned() };
         let format = reader.metadata(FORMAT)?;
-        if format != FORMAT_1 {
+        if ![FORMAT_1, FORMAT_2].contains(&format) {
             return Err(senseless(FORMAT, format));
         }
         let shape = reader.metadata(SHAPE)?;
         let shape: Shape = serde_json::from_str(shape).map_err(|_| senseless(SHAPE, shape))?;
-        let shift = reader.metadata(SHIFT)?;
-        let number = shift.parse().ok().filter(|number: &f32| number.is_finite());
-        let number = number.ok_or_else(|| senseless(SHIFT, shift))?;
+        let mut scale = Scale::NONE;
+        let mut parts = vec![(SHIFT, &mut scale.shift)];
+        if format == FORMAT_2 {
+            parts.push((LIFT, &mut scale.lift));
+        }
+        for (key, part) in parts {
+            let value = reader.metadata(key)?;
+            *part = value.parse().map_err(|_| senseless(key, value))?;
+        }
+        if !scale.is_sound() {
+            return Err(senseless(SHIFT, &format!("{scale:?}")));
+        }
         let mut critic = Critic::read(shape, &reader, "")?;
-        critic.set_shift(number);
+        critic.set_scale(scale);
         let mut about = reader.all_metadata().clone();
-        about.retain(|key, _| ![FORMAT, SHAPE, SHIFT].contains(&key.as_str()));
+        about.retain(|key, _| ![FORMAT, SHAPE, SHIFT, LIFT].contains(&key.as_str()));
         Ok((critic, about))
     }
 
@@ -89,7 +107,7 @@ impl Critic {
     ) -> Result<Critic, CriticError> {
         // The file's arrays come first: sizes alone, which a few bytes can make huge, are given no room.
         let layers = shape.layers()?;
-        let mut critic = Critic { shape, layers, parameters: Vec::new(), shift: 0.0 };
+        let mut critic = Critic { shape, layers, parameters: Vec::new(), scale: Scale::NONE };
         let named = critic.named_layers();
         for (name, layer) in &named {
             let wanted = [layer.outputs, layer.inputs];

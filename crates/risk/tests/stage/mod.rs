@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cpss_highway::random::Generator;
 use cpss_highway::scene::Body;
 use cpss_highway::{Action, Scene, Task, TaskId, World};
+use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::{Generator as Weights, Purpose};
 use cpss_risk::features::Inputs;
@@ -39,7 +40,7 @@ pub(crate) fn critic(task: &Task, seed: u64, shift: f32) -> Critic {
     let Inputs { fixed, item, .. } = Inputs::of(task);
     let shape = Shape { fixed, item, encoder, head, actions };
     let mut critic = Critic::new(shape, &mut Weights::new(seed, Purpose::Weights)).unwrap();
-    critic.set_shift(shift);
+    critic.set_scale(Scale::shifted(shift));
     critic
 }
 

@@ -1,7 +1,7 @@
 //! How is a critic made to fit another traffic without learning anew?
 //!
 //! `cpss risk calibrate` measures a critic on fresh shielded episodes of the regimes it is asked for, and writes it
-//! with the shift, the resolution and the card that follow.
+//! with the scale, the resolution and the card that follow.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,9 @@ use cpss_risk::card::MOST_RESOLUTION;
 
 use super::score;
 use crate::files::atomic::{can_write, write_atomically};
+use crate::files::lock::Lock;
 use crate::learn::files::check_place;
-use crate::learn::risk::calibrate::{Known, SHIFTS, Stage, certify};
+use crate::learn::risk::calibrate::{Stage, certify};
 use crate::learn::risk::{Conditions, enough, load_regimes, load_sensors};
 use crate::play::critic::RiskSource;
 use crate::play::sensor::PERFECT;
@@ -44,23 +45,13 @@ pub(crate) struct Options {
     /// A quarter of the episodes to calibrate on [default: 2000, or fewer where they are long]
     #[arg(long, value_parser = clap::value_parser!(u64).range(100..=25_000))]
     episodes: Option<u64>,
-    /// The resolution that an earlier calibration on these episodes found, before any shift
+    /// The resolution that an earlier calibration on these episodes found, after the scale
     #[arg(long, value_parser = parse_share)]
     resolution: Option<f64>,
-    /// A shift below which an earlier calibration on these episodes found none that is enough
-    #[arg(long, value_name = "SHIFT", default_value = "0", value_parser = parse_shift)]
-    from: f32,
 }
 
 /// A quarter of the episodes to calibrate on, if nothing is said.
 const USUAL_EPISODES: u64 = 2_000;
-
-/// One of the shifts that are tried.
-fn parse_shift(text: &str) -> Result<f32, String> {
-    let shift = text.parse::<f32>().ok().filter(|shift| SHIFTS.contains(shift));
-    let known = SHIFTS.map(|shift| shift.to_string()).join(", ");
-    shift.ok_or_else(|| format!("expected one of {known}"))
-}
 
 /// A difference of risk that may count as none.
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -72,6 +63,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_place(&options.out, "critic")?;
     can_write(&options.out)?;
+    let _lock = Lock::take_file(&options.out, "cpss risk calibrate")?;
     let risk = options.risk.load(options.env)?;
     let learning = risk.card().learning.clone();
     let names = if options.regimes.is_empty() { &learning.regimes } else { &options.regimes };
@@ -90,9 +82,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         inputs: risk.inputs(),
         episodes: options.episodes.unwrap_or_else(|| enough(options.env, USUAL_EPISODES)),
     };
-    let known = Known { resolution: options.resolution, shift: options.from };
     let critic = risk.critic().clone();
-    let calibrated = certify(&stage, critic, learning.clone(), known, |words| note!("{words}"))?;
+    let calibrated =
+        certify(&stage, critic, learning.clone(), options.resolution, |words| note!("{words}"))?;
     write_atomically(&options.out, &calibrated.to_bytes())?;
     score::print_card(&calibrated, &options.out.display().to_string())
 }

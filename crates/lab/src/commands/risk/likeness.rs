@@ -8,6 +8,7 @@ use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
 
 use crate::files::atomic::{can_write, write_atomically};
+use crate::files::lock::Lock;
 use crate::learn::files::check_place;
 use crate::learn::risk::calibrate::Stage;
 use crate::learn::risk::likeness::likeness;
@@ -43,6 +44,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_place(&options.out, "critic")?;
     can_write(&options.out)?;
+    let _lock = Lock::take_file(&options.out, "cpss risk likeness")?;
     let risk = options.risk.load(options.env)?;
     let mut card = risk.card().clone();
     let names = card.calibration.regimes.clone();

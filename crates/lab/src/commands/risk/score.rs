@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use cpss_highway::TaskId;
 use cpss_risk::LearnedRisk;
-use cpss_risk::card::{Bin, Card};
+use cpss_risk::card::{Bin, Card, Learning};
 use serde::Serialize;
 
 use crate::learn::risk::account::Account;
@@ -154,12 +154,9 @@ pub(crate) fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
     let [low, high] = calibration.surprise_ci95;
     say!("{name}: the risk of every action in {env}")?;
     say!("  learned in    {} (gamma {gamma})", learning.regimes.join(", "))?;
+    let Learning { rounds, decisions, updates, seed, .. } = learning;
     say!(
-        "  from          {} rounds of {} decisions and {} updates, seed {}",
-        learning.rounds,
-        learning.decisions,
-        learning.updates,
-        learning.seed
+        "  from          {rounds} rounds of {decisions} decisions and {updates} updates, seed {seed}"
     )?;
     say!(
         "  calibrated on {} shielded episodes in {}: incidents {:.4}, surprise {:+.4} [{low:+.4}, {high:+.4}]{}",
@@ -177,7 +174,12 @@ pub(crate) fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
         let [low, high] = own.ci95;
         say!("    in {regime:<11} surprise {:+.4} [{low:+.4}, {high:+.4}]", own.mean)?;
     }
-    say!("  log-odds      {:+}", calibration.shift)?;
+    for (budget, own) in calibration.budgets.iter().zip(&calibration.by_budget) {
+        let [low, high] = own.ci95;
+        say!("    at {budget:<11} surprise {:+.4} [{low:+.4}, {high:+.4}]", own.mean)?;
+    }
+    let lift = calibration.lift.unwrap_or(0.0);
+    say!("  log-odds      {:+}, of the least risk {lift:+}", calibration.shift)?;
     say!("  resolution    {resolution}")?;
     say!("  parameters    {}", risk.critic().parameters().len())?;
     say!("  sha256        {}", hash(risk))?;

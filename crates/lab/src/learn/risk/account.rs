@@ -1,6 +1,6 @@
 //! What do measured episodes come to?
 //!
-//! An [`Account`] puts what was foretold of episodes beside how they ended; [`Accounts`] also by regime and by sensor.
+//! An [`Account`] puts what was foretold of episodes beside how they ended; [`Accounts`] also by regime, sensor and budget.
 
 use serde::Serialize;
 
@@ -65,16 +65,18 @@ impl Account {
     }
 }
 
-/// The account of all episodes, and of those of each regime.
+/// The account of all episodes, and of those of each regime, sensor and budget.
 pub(super) struct Accounts {
     pub(super) all: Account,
     pub(super) by_regime: Vec<Account>,
     pub(super) by_sensor: Vec<Account>,
+    pub(super) by_budget: Vec<Account>,
 }
 
 impl Accounts {
-    /// Sorts episodes by regime and by sensor: [`play`](super::measure::play) takes them by turns.
-    pub(super) fn of(all: &[EpisodeRecord], conditions: Conditions<'_>) -> Accounts {
+    /// Sorts the episodes of each budget by regime and by sensor: [`play`](super::measure::play) takes them by turns.
+    pub(super) fn of(of_budgets: &[Vec<EpisodeRecord>], conditions: Conditions<'_>) -> Accounts {
+        let all = of_budgets.concat();
         let those = |count: usize, place_of: &dyn Fn(u64) -> usize| {
             let of = |place| {
                 let own = all.iter().filter(|episode| place_of(episode.seed) == place);
@@ -83,29 +85,41 @@ impl Accounts {
             (0..count).map(of).collect()
         };
         Accounts {
-            all: Account::of(all),
+            all: Account::of(&all),
             by_regime: those(conditions.regimes.len(), &|seed| conditions.regime_of(seed)),
             by_sensor: those(conditions.sensors.len(), &|seed| conditions.sensor_of(seed)),
+            by_budget: of_budgets.iter().map(|own| Account::of(own)).collect(),
         }
     }
 
-    /// Whether risks were, with confidence, not underestimated, and in no regime and behind no sensor so on average.
+    /// Whether risks were, with confidence, not underestimated, and in no regime, behind no sensor and under no budget so
+    /// on average.
     pub(super) fn is_conservative(&self) -> bool {
-        let mut each = self.by_regime.iter().chain(&self.by_sensor);
+        let mut each = self.by_regime.iter().chain(&self.by_sensor).chain(&self.by_budget);
         self.all.is_conservative() && each.all(|own| own.surprise <= 0.0)
     }
 
-    /// In words, the regimes' surprises behind the whole.
+    /// By how much the log-odds of what is called unavoidable would have to be higher for that, nearly.
+    pub(super) fn missing_lift(&self) -> f64 {
+        let missing = |own: &Account, surprise: f64| {
+            let foretold = own.start + own.arriving;
+            (1.0 + surprise.max(0.0) / foretold).ln()
+        };
+        let parts = self.by_regime.iter().chain(&self.by_sensor).chain(&self.by_budget);
+        let most = parts.map(|own| missing(own, own.surprise)).fold(0.0, f64::max);
+        most.max(missing(&self.all, self.all.surprise_ci95[1]))
+    }
+
+    /// In words, the surprises of each part behind the whole.
     pub(super) fn tell(&self) -> String {
-        let each = self.by_regime.iter().map(|regime| format!("{:+.4}", regime.surprise));
-        let words = format!("{}; by regime {}", self.all, each.collect::<Vec<_>>().join(" "));
-        match self.by_sensor.as_slice() {
-            [] | [_] => words,
-            several => {
-                let each = several.iter().map(|own| format!("{:+.4}", own.surprise));
-                format!("{words}; by sensor {}", each.collect::<Vec<_>>().join(" "))
-            }
+        let parts =
+            [("regime", &self.by_regime), ("sensor", &self.by_sensor), ("budget", &self.by_budget)];
+        let mut words = self.all.to_string();
+        for (name, each) in parts.into_iter().filter(|(_, each)| each.len() > 1) {
+            let each: Vec<_> = each.iter().map(|own| format!("{:+.4}", own.surprise)).collect();
+            words += &format!("; by {name} {}", each.join(" "));
         }
+        words
     }
 }
 

@@ -5,18 +5,23 @@
 //! its mean is not above zero. The *reliability*: single actions are tried out, and sorted by the risk
 //! foretold, the shares that ended in an incident stand beside it.
 //!
-//! [`certify`] shifts the log-odds until the surprise is conservative with confidence, and not above zero in any
-//! regime by itself, under the very shield that is shipped. Picking the least risky of several actions favours underestimated ones, so this comes after
-//! the choice, not before. What the card then says is measured once more, on episodes that chose nothing.
+//! [`certify`] brings the two together in two steps. First *reliability*: the log-odds are shifted until, of single actions
+//! that were tried out and whose risk a budget could buy, as many end in an incident as were foretold. Then the *promise*:
+//! picking the least risky of several actions favours underestimated ones, so the least risk of each scene is lifted until
+//! the surprise is conservative with confidence, and not above zero in any regime or under any budget by itself, under
+//! the very shield that is shipped. A lift raises all actions of a scene alike, so that what tells them apart, which is
+//! what a budget is spent on, stays as reliable as it was. What the card then says is measured once more, on episodes
+//! that chose nothing.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use cpss_highway::TaskId;
 use cpss_learn::critic::Critic;
+use cpss_learn::critic::scale::Scale;
 use cpss_risk::LearnedRisk;
-use cpss_risk::card::{Bin, Calibration, Card, Learning, MOST_RESOLUTION, RegimeSurprise};
+use cpss_risk::card::{Bin, Calibration, Card, Learning, PartSurprise};
 use cpss_risk::features::Inputs;
 use cpss_shield::ShieldSpec;
 
@@ -28,13 +33,15 @@ use super::{Conditions, enough, look_ahead, tries};
 use crate::play::arm::{Arm, Millionths, ShieldSettings};
 use crate::tasks::policy_task;
 
-/// Shifts that are tried, in order; then those between the last one that is too small and the first that is not.
-pub(crate) const SHIFTS: [f32; 13] =
-    [0.0, 0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0];
-const FINE_STEP: f32 = 0.1;
+/// Shifts of the log-odds, in tenths.
+const SHIFTS: RangeInclusive<i32> = -10..=30;
 
-/// Budgets that a critic is calibrated under, by halves.
-const BUDGETS: [f64; 2] = [0.005, 0.02];
+/// The greatest lift, in tenths: whatever needs more does not know what cannot be avoided.
+const MOST_LIFT: u32 = 50;
+
+/// Budgets that a critic is calibrated under, in equal parts: the least and the greatest that anything is promised of, and
+/// two between.
+const BUDGETS: [f64; 4] = [0.002, 0.005, 0.02, 0.1];
 
 /// Avoidable risks that a critic may be able to tell apart, from coarse to fine.
 const RESOLUTIONS: [f64; 6] = [0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001];
@@ -74,42 +81,37 @@ pub(crate) fn uncalibrated(
     Ok(LearnedRisk::new(critic, card)?)
 }
 
-/// What an earlier calibration on the same episodes has shown, so that it need not be found out again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known {
-    /// The resolution, before any shift.
-    pub resolution: Option<f64>,
-    /// Shifts below this are too small.
-    pub shift: f32,
-}
-
-/// Calibrates a critic, finds out what it can tell apart and how reliable it is, and writes its card.
+/// Calibrates a critic, finds out what it can tell apart, unless an earlier calibration has, and how reliable it is, and
+/// writes its card.
 pub(crate) fn certify(
     stage: &Stage<'_>,
-    mut critic: Critic,
+    critic: Critic,
     learning: Learning,
-    known: Known,
+    resolution: Option<f64>,
     mut tell: impl FnMut(&str),
 ) -> Result<LearnedRisk> {
     let Stage { env, conditions, regimes, sensors, inputs, episodes } = *stage;
     let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
     let fresh = seeds.end..seeds.end + 4 * episodes;
     ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
-    critic.set_shift(0.0);
-    let mut risk = uncalibrated(env, &inputs, critic, learning)?;
-    let resolution = match known.resolution {
+    let risk = uncalibrated(env, &inputs, critic, learning)?;
+    let risk = with(&risk, |critic, _| critic.set_scale(Scale::NONE))?;
+    let cap = ShieldSettings::shipped(env)?.spec.tau_cap;
+    let shift = agreeing(&try_out(conditions, &risk, seeds.clone(), tries(env, 5.0))?, cap);
+    tell(&format!("log-odds {shift:+} agree best with what was tried out"));
+    let risk = with(&risk, |critic, _| critic.set_scale(Scale::shifted(shift)))?;
+    let resolution = match resolution {
         Some(resolution) => resolution,
         None => stage.resolution(&risk, seeds.clone(), &mut tell)?,
     };
-    let raw = with(&risk, |_, card| card.resolution = resolution)?;
-    // If no shift makes it conservative, nothing is promised, and it is raised by what comes closest.
-    let (shifted, is_found) = stage.shifted(&raw, known.shift, seeds, &mut tell)?;
-    risk = shifted;
+    let risk = with(&risk, |_, card| card.resolution = resolution)?;
+    // If no lift makes it conservative, nothing is promised, and it is lifted by what comes closest.
+    let (risk, is_found) = stage.lifted(&risk, seeds, &mut tell)?;
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
-    let Accounts { all: account, by_regime, by_sensor } = accounts;
+    let Accounts { all: account, by_regime, by_sensor, by_budget } = accounts;
     let surprises = |each: &[Account]| {
-        let own = |own: &Account| RegimeSurprise { mean: own.surprise, ci95: own.surprise_ci95 };
+        let own = |own: &Account| PartSurprise { mean: own.surprise, ci95: own.surprise_ci95 };
         each.iter().map(own).collect()
     };
     let tried = try_out(conditions, &risk, fresh.clone(), tries(env, 5.0))?;
@@ -121,10 +123,11 @@ pub(crate) fn certify(
             sensors: sensors.to_vec(),
             episodes: account.episodes,
             first_seed: fresh.start,
-            // Where no shift was enough, the card names no budget, and so none promises anything.
+            // Where no lift was enough, the card names no budget, and so none promises anything.
             budgets: if is_found { BUDGETS.to_vec() } else { Vec::new() },
-            // As it was chosen, not as a single precision number writes it out.
-            shift: rounded(critic.shift().into()),
+            // As they were chosen, not as single precision numbers write them out.
+            shift: rounded(critic.scale().shift.into()),
+            lift: Some(rounded(critic.scale().lift.into())),
             incidents: account.incidents,
             start: account.start,
             chosen: account.chosen,
@@ -133,6 +136,7 @@ pub(crate) fn certify(
             surprise_ci95: account.surprise_ci95,
             by_regime: surprises(&by_regime),
             by_sensor: surprises(&by_sensor),
+            by_budget: surprises(&by_budget),
         };
         card.reliability = reliability(&tried);
     })
@@ -151,67 +155,45 @@ fn with(risk: &LearnedRisk, change: impl FnOnce(&mut Critic, &mut Card)) -> Resu
 }
 
 impl Stage<'_> {
-    /// The critic with the smallest shift, from some shift on, that makes it conservative; if none does, with the one under
-    /// which it is surprised least. And whether one does.
-    fn shifted(
+    /// The critic with the smallest lift, in tenths, that makes it conservative; if none does, with the greatest. And whether
+    /// one does.
+    fn lifted(
         &self,
-        raw: &LearnedRisk,
-        first: f32,
+        plain: &LearnedRisk,
         seeds: Range<u64>,
         tell: &mut impl FnMut(&str),
     ) -> Result<(LearnedRisk, bool)> {
-        let mut least: Option<(f64, LearnedRisk)> = None;
-        let mut conservative = |shift: f32| -> Result<Option<LearnedRisk>> {
-            // What is noise before the shift is as much noise after it.
-            let resolution = raw.card().resolution * f64::from(shift).exp();
-            let shifted = with(raw, |critic, card| {
-                critic.set_shift(shift);
-                card.resolution = rounded(resolution.min(MOST_RESOLUTION));
-            })?;
-            let accounts = self.accounts(&shifted, seeds.clone())?;
-            tell(&format!("log-odds {shift:+}: {}", accounts.tell()));
-            if accounts.is_conservative() {
-                return Ok(Some(shifted));
+        let scale = plain.critic().scale();
+        let mut tenths = 0;
+        loop {
+            let lift = tenths as f32 / 10.0;
+            let lifted = with(plain, |critic, _| critic.set_scale(Scale { lift, ..scale }))?;
+            let accounts = self.accounts(&lifted, seeds.clone())?;
+            tell(&format!("lift {lift}: {}", accounts.tell()));
+            let is_found = accounts.is_conservative();
+            if is_found || tenths >= MOST_LIFT {
+                return Ok((lifted, is_found));
             }
-            let surprise = accounts.all.surprise;
-            if least.as_ref().is_none_or(|(known, _)| surprise < *known) {
-                least = Some((surprise, shifted));
-            }
-            Ok(None)
-        };
-        let mut too_small = None;
-        for shift in SHIFTS.into_iter().filter(|shift| *shift >= first) {
-            let Some(found) = conservative(shift)? else {
-                too_small = Some(shift);
-                continue;
-            };
-            let Some(mut between) = too_small.map(|small: f32| small + FINE_STEP) else {
-                return Ok((found, true));
-            };
-            while between < shift - FINE_STEP / 2.0 {
-                // In tenths, whatever a sum of singles is.
-                if let Some(finer) = conservative((between * 10.0).round() / 10.0)? {
-                    return Ok((finer, true));
-                }
-                between += FINE_STEP;
-            }
-            return Ok((found, true));
+            // A lift changes no decision, so that what is missing can be told from what there is.
+            let more = (10.0 * accounts.missing_lift()).ceil().clamp(1.0, f64::from(MOST_LIFT));
+            tenths = (tenths + more as u32).min(MOST_LIFT);
         }
-        Ok((least.map_or_else(|| raw.clone(), |(_, closest)| closest), false))
     }
 
-    /// What episodes under the shipped shield come to, half of them under each of [`BUDGETS`].
+    /// What episodes under the shipped shield come to, an equal part of them under each of [`BUDGETS`].
     fn accounts(&self, risk: &LearnedRisk, seeds: Range<u64>) -> Result<Accounts> {
         let risk = Arc::new(risk.clone());
         let usual = ShieldSettings::shipped(self.env)?;
-        let middle = seeds.start + (seeds.end - seeds.start) / 2;
-        let mut all = Vec::new();
-        for (budget, seeds) in BUDGETS.into_iter().zip([seeds.start..middle, middle..seeds.end]) {
-            let spec = ShieldSpec { budget, ..usual.spec };
-            let settings = ShieldSettings { spec, ..usual };
-            all.extend(play(self.conditions, &risk, (Arm::Cpss(None), &settings), seeds)?);
-        }
-        Ok(Accounts::of(&all, self.conditions))
+        let border = |part: usize| {
+            seeds.start + (seeds.end - seeds.start) * part as u64 / BUDGETS.len() as u64
+        };
+        let under = |(part, budget)| {
+            let settings = ShieldSettings { spec: ShieldSpec { budget, ..usual.spec }, ..usual };
+            let seeds = border(part)..border(part + 1);
+            play(self.conditions, &risk, (Arm::Cpss(None), &settings), seeds)
+        };
+        let of_budgets = BUDGETS.into_iter().enumerate().map(under).collect::<Result<Vec<_>>>()?;
+        Ok(Accounts::of(&of_budgets, self.conditions))
     }
 
     /// What episodes under a constant threshold come to.
@@ -243,6 +225,22 @@ impl Stage<'_> {
         }
         Ok(coarsest(&found))
     }
+}
+
+/// The shift, in tenths, with which as much is foretold as happened, of tries whose risk was at most `most` as learned: what
+/// is riskier no budget buys. None where nothing happened.
+fn agreeing(tried: &[Tried], most: f64) -> f32 {
+    let known: Vec<&Tried> = tried.iter().filter(|tried| tried.risk <= most).collect();
+    let happened: f64 = known.iter().map(|tried| tried.incident).sum();
+    if happened == 0.0 {
+        return 0.0;
+    }
+    let foretold = |tenths: i32| -> f64 {
+        let odds = (f64::from(tenths) / 10.0).exp();
+        known.iter().map(|tried| tried.risk * odds / (1.0 + tried.risk * (odds - 1.0))).sum()
+    };
+    let enough = SHIFTS.into_iter().find(|tenths| foretold(*tenths) >= happened);
+    enough.unwrap_or(*SHIFTS.end()) as f32 / 10.0
 }
 
 /// The coarsest threshold, of some from coarse to fine, that is within one standard error of the fewest incidents.
@@ -280,6 +278,20 @@ pub(crate) fn reliability(tried: &[Tried]) -> Vec<Bin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_much_is_foretold_as_happened_of_what_a_budget_could_buy() {
+        let tried = |risk, count: usize, incidents: usize| {
+            (0..count).map(move |n| Tried { risk, incident: f64::from(u8::from(n < incidents)) })
+        };
+        // Three times as many as foretold: a shift of ln 3. What is riskier has no say.
+        let some: Vec<Tried> = tried(0.01, 1_000, 29).chain(tried(0.9, 1_000, 10)).collect();
+        assert_eq!(agreeing(&some, 0.05), 1.1);
+        assert_eq!(agreeing(&tried(0.01, 1_000, 5).collect::<Vec<_>>(), 0.05), -0.6);
+        assert_eq!(agreeing(&tried(0.01, 1_000, 0).collect::<Vec<_>>(), 0.05), 0.0);
+        assert_eq!(agreeing(&tried(0.001, 10, 10).collect::<Vec<_>>(), 0.05), 3.0);
+        assert_eq!(agreeing(&[], 0.05), 0.0);
+    }
 
     #[test]
     fn a_resolution_is_as_coarse_as_incidents_allow() {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use cpss_learn::critic::scale::Scale;
 use cpss_risk::card::{Calibration, Card};
 use cpss_risk::{LearnedRisk, Likeness, Portrait};
 
@@ -72,7 +73,8 @@ fn look(
     seeds: Range<u64>,
 ) -> Result<Vec<Looked>> {
     let mut critic = risk.critic().clone();
-    critic.set_shift(critic.shift() + shift);
+    let scale = critic.scale();
+    critic.set_scale(Scale { shift: scale.shift + shift, ..scale });
     // Not calibrated as such, so its card says nothing of it.
     let card = Card { calibration: Calibration::default(), ..risk.card().clone() };
     let raised = Arc::new(LearnedRisk::new(critic, card)?);

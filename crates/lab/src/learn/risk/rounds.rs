@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use cpss_learn::critic::checkpoint::CriticCheckpoint;
 use cpss_learn::critic::experience::Experience;
 use cpss_learn::critic::learner::{CriticLearner, CriticSpec};
+use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_risk::LearnedRisk;
 use cpss_risk::card::Learning;
@@ -22,7 +23,7 @@ use serde::Serialize;
 
 use super::USUAL_THRESHOLD;
 use super::account::Account;
-use super::calibrate::{Known, Stage, certify, uncalibrated};
+use super::calibrate::{Stage, certify, uncalibrated};
 use super::collect::collect;
 use super::journal::Journal;
 use crate::files::atomic::write_atomically;
@@ -86,8 +87,7 @@ pub(crate) fn learn(
     let critic = run.learner.learned().clone();
     // The decisions of all rounds, which the calibration has no use for.
     drop(run);
-    let learned =
-        certify(stage, critic, recipe.learning(), Known::default(), |words| journal.say(words))?;
+    let learned = certify(stage, critic, recipe.learning(), None, |words| journal.say(words))?;
     write_atomically(&files.result, &learned.to_bytes())?;
     std::fs::remove_file(&files.checkpoint)
         .with_context(|| format!("cannot remove {}", files.checkpoint.display()))?;
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
                 .widened(recipe.shape.fixed, recipe.shape.item)
                 .context("the critic to begin with")?;
             // Its calibration is not learned from.
-            first.set_shift(0.0);
+            first.set_scale(Scale::NONE);
             run.learner.begin_with(&first).context("the critic to begin with has other layers")?;
             run.first = Some(first);
         }

@@ -4,7 +4,10 @@
 //! what was promised beside what happened, and split what happened into the four parts of the account. Whether
 //! a promise was kept could have come out otherwise: nothing here is so by construction.
 
+use std::sync::Arc;
+
 use cpss_highway::TaskId;
+use cpss_risk::LearnedRisk;
 
 use super::{INTERVALS, names};
 use crate::measure::estimate::{Cell, Estimate, Results, metric};
@@ -14,26 +17,37 @@ use crate::play::sensor::{Behind, SensorSpec};
 use crate::report::table::{Entry, Table};
 
 /// What was promised of a cell. `None` for an arm that promises nothing, and where the critic is not known to be
-/// conservative in such traffic.
+/// conservative in such traffic or under such a budget.
 pub(crate) fn promised(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let arm: Arm = cell.arm.parse().ok()?;
-    if arm.promises() { allowed(results, cell) } else { None }
+    let critic = critic(results, cell)?;
+    let is_known = critic.card().is_calibrated_for(budget(cell)?);
+    if arm.promises() && is_known { allowed(results, cell) } else { None }
+}
+
+/// The critic that the shields of a cell ask.
+fn critic(results: &Results<'_>, cell: Cell<'_>) -> Option<Arc<LearnedRisk>> {
+    let sensor = SensorSpec::load(results.sensor()).ok()?.sensor();
+    RiskSource::behind(&sensor).load(cell.task.parse().ok()?).ok()
+}
+
+/// The budget of a cell: its arm's own, or the usual one.
+fn budget(cell: Cell<'_>) -> Option<f64> {
+    let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
+    cell.arm.parse().ok().and_then(|arm: Arm| arm.given()).or_else(usual)
 }
 
 /// What a budget allows in a cell, whether or not its arm promises to keep to it: what could not be avoided, what came
 /// into view, and the budget. `None` where the critic is not known to be conservative in such traffic.
 pub(crate) fn allowed(results: &Results<'_>, cell: Cell<'_>) -> Option<f64> {
     let eyes = results.sensor();
-    let sensor = SensorSpec::load(eyes).ok()?.sensor();
     let id: TaskId = cell.task.parse().ok()?;
-    let critic = RiskSource::behind(&sensor).load(id).ok()?;
+    let critic = critic(results, cell)?;
     let regimes = cell.regime.map_or_else(|| results.regimes(), |regime| vec![regime]);
     let is_known = |regime: &&str| is_conservative_here(&critic, id, (regime, eyes, Behind::Both));
     regimes.iter().all(is_known).then_some(())?;
-    let usual = || Some(ShieldSettings::shipped(cell.task.parse().ok()?).ok()?.spec.budget);
-    let given = cell.arm.parse().ok().and_then(|arm: Arm| arm.given());
     // A budget of 1 or more allows everything, and so promises nothing.
-    let budget = given.or_else(usual).filter(|budget| *budget < 1.0)?;
+    let budget = budget(cell).filter(|budget| *budget < 1.0)?;
     let mean = |key| results.estimate(cell, metric(key)).map(|found| found.value);
     Some(mean("start")? + mean("arriving")? + budget)
 }
