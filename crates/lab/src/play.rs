@@ -23,6 +23,7 @@ pub mod branch;
 pub mod critic;
 pub mod ending;
 pub mod episode;
+pub(crate) mod latency;
 pub mod memory;
 pub mod observer;
 pub(crate) mod oracle;

@@ -41,6 +41,9 @@ fn a_cell_has_every_number() {
         "intervention_rate",
         "replaced_steps",
         "infeasible_rate",
+        "endangered_rate",
+        "decision_p50_us",
+        "decision_p99_us",
         "misprediction_rate",
         "budget_used",
         "envelope_violations",
@@ -51,6 +54,11 @@ fn a_cell_has_every_number() {
     }
     assert_eq!(summary["episodes"], 20);
     assert_eq!(summary["envelope_violations"], 0);
+    let [p50, p99] =
+        ["p50", "p99"].map(|part| summary[format!("decision_{part}_us")].as_f64().unwrap());
+    assert!(0.0 < p50 && p50 <= p99, "{p50} {p99}");
+    let endangered = summary["endangered_rate"].as_f64().unwrap();
+    assert!(0.0 < endangered && endangered < 1.0, "random driving is in danger: {endangered}");
     let crashes = summary["collision_rate"].as_f64().unwrap();
     assert!(crashes > 0.4, "random driving on merge crashes more than {crashes}");
     let parts = ["start", "chosen", "arriving", "surprise"];
@@ -101,7 +109,9 @@ fn the_same_cell_gives_the_same_numbers_and_other_seeds_others() {
             ["--env", "intersection-v0", "--regime", "high", "--method", "constant:2", "--seed"];
         let mut summary =
             evaluate(&[arguments.as_slice(), &[seed, "--episodes", "30"]].concat()).unwrap();
-        summary["steps_per_second"] = Value::Null;
+        for clock in ["steps_per_second", "decision_p50_us", "decision_p99_us"] {
+            summary[clock] = Value::Null;
+        }
         summary
     };
     assert_eq!(cell("1000000"), cell("1000000"));

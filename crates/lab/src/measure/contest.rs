@@ -3,10 +3,11 @@
 //! A [`Contest`] is one cell of the comparison with one policy: an arm, for a run of seeds, in parallel. The same
 //! seeds give the same numbers for any number of threads.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use cpss_risk::LearnedRisk;
 use cpss_shield::Memory;
 use rayon::prelude::*;
@@ -14,8 +15,9 @@ use rayon::prelude::*;
 use crate::files::atomic::write_atomically;
 use crate::play::arm::{Arm, ShieldSettings};
 use crate::play::episode::Player;
+use crate::play::latency::Latencies;
 use crate::play::memory::Keeper;
-use crate::play::policy::PolicySource;
+use crate::play::policy::{NO_POLICY, PolicySource};
 use crate::play::regime::Regime;
 use crate::play::sensor::{Behind, Gaze, PERFECT};
 use crate::record::EpisodeRecord;
@@ -53,6 +55,21 @@ pub struct Played {
     pub episodes: Vec<EpisodeRecord>,
     /// For each step, in how many of them its proposal was refused.
     pub refusals: Vec<u32>,
+    /// How long their decisions took; another time they take another time.
+    pub(crate) latencies: Latencies,
+    /// In how many decisions whatever ran risked more than any may.
+    pub(crate) endangered: u64,
+}
+
+impl Played {
+    fn by(player: &Player<'_>, episodes: Vec<EpisodeRecord>) -> Played {
+        Played {
+            episodes,
+            refusals: player.refusals().to_vec(),
+            latencies: player.latencies().clone(),
+            endangered: player.endangered(),
+        }
+    }
 }
 
 /// An episode that was played with a trace writer.
@@ -90,7 +107,7 @@ impl Contest<'_> {
                     Ok(record)
                 };
                 let episodes = seeds.iter().map(play).collect::<Result<Vec<_>>>()?;
-                Ok(Played { episodes, refusals: player.refusals().to_vec() })
+                Ok(Played::by(&player, episodes))
             })
             .collect::<Result<Vec<_>>>()?;
         let mut all = Played::default();
@@ -101,6 +118,8 @@ impl Contest<'_> {
             for (sum, count) in all.refusals.iter_mut().zip(part.refusals) {
                 *sum += count;
             }
+            all.latencies.merge(&part.latencies);
+            all.endangered += part.endangered;
         }
         Ok(all)
     }
@@ -124,7 +143,7 @@ impl Contest<'_> {
             }
             played();
         }
-        Ok((Played { episodes, refusals: player.refusals().to_vec() }, *player.memory()))
+        Ok((Played::by(&player, episodes), *player.memory()))
     }
 
     /// What a memory of this cell's shield depends on.
@@ -143,7 +162,18 @@ impl Contest<'_> {
         let Some(place) = traces else { return player.play(seed) };
         let mut writer = TraceWriter::new(self.cell());
         let record = player.play_with(&mut writer, seed)?;
-        write_atomically(&place.join(self.trace_name(seed)), writer.text().as_bytes())?;
+        let place = place.join(self.trace_name(seed));
+        // Neither settings nor a critic are in the name.
+        let first_line = |text: &str| text.lines().next().map(str::to_owned);
+        if let Ok(before) = fs::read_to_string(&place)
+            && first_line(&before) != first_line(writer.text())
+        {
+            bail!(
+                "{} is there already, and of other settings: give --trace another folder",
+                place.display()
+            );
+        }
+        write_atomically(&place, writer.text().as_bytes())?;
         Ok(record)
     }
 
@@ -199,7 +229,10 @@ impl Contest<'_> {
     }
 
     fn cell(&self) -> Cell {
-        let policy = if self.arm.is_floor() { "none".to_owned() } else { self.policy.to_string() };
+        let policy = match self.arm.is_floor() {
+            true => NO_POLICY.to_owned(),
+            false => self.policy.to_string(),
+        };
         let [regime, sensor] = [self.regime_name, self.sensor_name].map(str::to_owned);
         Cell { regime, sensor, behind: self.gaze.behind, arm: self.arm, policy }
     }

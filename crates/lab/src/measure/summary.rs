@@ -3,6 +3,7 @@
 use cpss_shield::Alarm;
 use serde::Serialize;
 
+use super::contest::Played;
 use super::statistics::{mean, wilson};
 use crate::record::memory::AlarmLine;
 use crate::record::{Account, EpisodeRecord};
@@ -43,6 +44,9 @@ pub(crate) struct Summary {
     pub false_alarm_share: Option<f64>,
     /// Share of steps on which no action was admissible.
     pub infeasible_rate: f64,
+    /// Share of steps on which the risk that could not be avoided was above the cap: whatever ran risked more than any
+    /// action may.
+    pub endangered_rate: f64,
     /// Share of steps that cost more than the threshold though predicted admissible.
     pub misprediction_rate: f64,
     /// Mean share of the budget that was spent; `None` where the arm's budget limits nothing.
@@ -51,6 +55,11 @@ pub(crate) struct Summary {
     pub envelope_violations: u64,
     /// Decisions per second, on all threads together.
     pub steps_per_second: f64,
+    /// What the shield added to a decision, in the middle and for all but one in a hundred \[µs\]: looking at the scene,
+    /// every action's risk, the verdict and the settlement.
+    pub decision_p50_us: Option<f64>,
+    /// The latter.
+    pub decision_p99_us: Option<f64>,
     /// What was promised: the incident rate is at most this, if the critic is conservative. What could not be
     /// avoided, and the budget; `None` for an arm that promises nothing, or a critic that is not known to be.
     pub promise: Option<f64>,
@@ -89,7 +98,8 @@ impl From<Alarm> for AlarmSaid {
 
 impl Summary {
     /// Sums some episodes up.
-    pub(crate) fn of(records: &[EpisodeRecord], seconds: f64) -> Summary {
+    pub(crate) fn of(played: &Played, seconds: f64) -> Summary {
+        let records = &played.episodes;
         let episodes = records.len() as u64;
         let count = |fact: fn(&EpisodeRecord) -> bool| {
             records.iter().filter(|record| fact(record)).count() as u64
@@ -123,10 +133,13 @@ impl Summary {
             closer_share: of_replaced(|record| record.closer),
             false_alarm_share: of_replaced(|record| record.false_alarms),
             infeasible_rate: total(|record| record.infeasible) as f64 / steps,
+            endangered_rate: played.endangered as f64 / steps,
             misprediction_rate: total(|record| record.mispredicted) as f64 / steps,
             budget_used: Some(average(|record| record.budget_used)),
             envelope_violations: count(|record| !record.envelope_held),
             steps_per_second: total(|record| record.steps) as f64 / seconds.max(1e-9),
+            decision_p50_us: played.latencies.at_most_us(0.5),
+            decision_p99_us: played.latencies.at_most_us(0.99),
             promise: None,
             budget_violations: count(|record| !record.budget_kept),
             ledger_share: (interventions > 0)

@@ -5,6 +5,7 @@
 //! record is in `tally`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use cpss_highway::random::Generator;
@@ -18,6 +19,7 @@ use super::arm::{Arm, ShieldSettings};
 use super::barrier::barrier_costs;
 use super::branch::{Branch, Brancher, look_ahead};
 use super::ending::{budget_left, realised_cost};
+use super::latency::Latencies;
 use super::observer::{Judged, Observer, Outcome, blame};
 use super::oracle::branch_costs;
 use super::regime::{Drift, Regime};
@@ -185,6 +187,16 @@ impl<'a> Player<'a> {
         self.tally.refusals()
     }
 
+    /// How long the decisions of all episodes so far took.
+    pub(crate) fn latencies(&self) -> &Latencies {
+        self.tally.latencies()
+    }
+
+    /// In how many decisions so far whatever ran risked more than any may.
+    pub(crate) fn endangered(&self) -> u64 {
+        self.tally.endangered()
+    }
+
     /// Plays the episode of a seed with an observer.
     ///
     /// # Errors
@@ -202,12 +214,16 @@ impl<'a> Player<'a> {
         loop {
             drift.apply(&mut world);
             let proposal = self.propose(&mut random)?;
+            let begun = Instant::now();
             let (density, unavoidable) = self.assess(&world, &drift)?;
             let decision = self.judge(observer, proposal, density, unavoidable)?;
+            let judged = begun.elapsed();
             let branch = self.branch(&world, &drift, &decision)?;
             let step = self.step(&mut world, Action::Index(decision.executed()))?;
             let closeness = realised_cost(&self.scene, &world, &step);
+            let begun = Instant::now();
             let settlement = self.settle(decision, unavoidable, &mut account)?;
+            self.tally.took(judged + begun.elapsed());
             observer.settled(&Outcome {
                 closeness,
                 settlement: &settlement,
@@ -220,7 +236,7 @@ impl<'a> Player<'a> {
             self.tally.add(
                 &world,
                 &self.scene,
-                Taken { decision, spec, closeness, reward, branch },
+                Taken { decision, spec, unavoidable, closeness, reward, branch },
             );
             if step.is_over() {
                 self.tally.end(&world, &step);

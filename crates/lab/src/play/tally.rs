@@ -3,12 +3,15 @@
 //! A [`Tally`] is the record's bookkeeping: the player tells it what came of each decision ([`Tally::add`]) and how the
 //! episode ended ([`Tally::end`]), and [`Tally::record`] adds what the certificate says.
 
+use std::time::Duration;
+
 use cpss_highway::{Scene, Step, World};
 use cpss_risk::closeness::min_distance;
 use cpss_shield::{Certificate, Decision, Reason, ShieldSpec};
 
 use super::branch::Branch;
 use super::ending::is_off_road;
+use super::latency::Latencies;
 use crate::record::EpisodeRecord;
 use crate::record::memory::AlarmLine;
 use crate::record::what_if::{Effects, WhatIf};
@@ -29,6 +32,9 @@ pub(super) struct Tally {
     branches: Vec<(usize, WhatIf)>,
     /// For each step, in how many episodes its proposal was refused.
     refusals: Vec<u32>,
+    /// How long the decisions of all episodes took, and in how many what cannot be avoided was more than any may risk.
+    latencies: Latencies,
+    endangered: u64,
 }
 
 /// A decision that was taken, and what came of it.
@@ -37,6 +43,8 @@ pub(super) struct Taken<'a> {
     pub(super) decision: Decision,
     /// The shield's settings.
     pub(super) spec: &'a ShieldSpec,
+    /// The risk that could not be avoided.
+    pub(super) unavoidable: f64,
     /// How close the step came to anything.
     pub(super) closeness: f64,
     /// Its reward.
@@ -65,6 +73,21 @@ impl Tally {
         &self.refusals
     }
 
+    /// How long the decisions so far took.
+    pub(super) fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// Takes down how long a decision took.
+    pub(super) fn took(&mut self, time: Duration) {
+        self.latencies.add(time);
+    }
+
+    /// In how many decisions so far whatever ran risked more than any may.
+    pub(super) fn endangered(&self) -> u64 {
+        self.endangered
+    }
+
     /// Whether the episode ended in a failure.
     pub(super) fn failed(&self) -> bool {
         self.record.failed()
@@ -72,7 +95,8 @@ impl Tally {
 
     /// Adds a decision, after which the world and the scene are these.
     pub(super) fn add(&mut self, world: &World, scene: &Scene, taken: Taken<'_>) {
-        let Taken { decision, spec, closeness, reward, branch } = taken;
+        let Taken { decision, spec, unavoidable, closeness, reward, branch } = taken;
+        self.endangered += u64::from(unavoidable > spec.tau_cap);
         let place = self.closeness.len();
         let record = &mut self.record;
         record.steps += 1;
