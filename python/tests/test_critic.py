@@ -98,7 +98,7 @@ def test_a_critic_travels_and_its_file_may_be_gone(file, how):
         (lambda bytes: unsealed(bytes).replace(b"driving 1", b"driving 0"), "mine.safetensors: .*`driving 0`.*learn it anew"),
         (lambda bytes: bytes.replace(b"driving 1", b"driving 0"), "mine.safetensors: .*not those that were written"),
         (lambda bytes: bytes[:-99] + bytes[-99:].swapcase(), "mine.safetensors: .*not those that were written"),
-        (lambda bytes: bytes.replace(b"cpss critic 1", b"cpss critic 9"), "mine.safetensors: "),
+        (lambda bytes: unsealed(bytes).replace(b"cpss critic 2", b"cpss critic 9"), "mine.safetensors: .*cpss critic 9"),
         (lambda bytes: unsealed(bytes)[:-4] + struct.pack("<f", np.nan), "mine.safetensors: "),
     ],
 )

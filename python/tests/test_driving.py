@@ -40,6 +40,7 @@ def is_conservative(task):
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     found = json.loads(header["__metadata__"]["card"])["calibration"]
     broken = any(part["ci95"][0] > 0 for part in [*found["by_regime"], *found["by_sensor"], *found.get("by_budget", [])])
+    broken |= any(cell["mean"] - 1.5 * (cell["mean"] - cell["ci95"][0]) > 0 for cell in found.get("by_cell", []))
     return found["episodes"] > 0 and bool(found["budgets"]) and found["surprise_ci95"][1] <= 0 and not broken
 
 

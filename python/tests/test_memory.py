@@ -86,6 +86,11 @@ def test_an_incident_raises_the_risks_of_the_next_episode(risk):
     assert env.memory.alarm is None and third["evidence"] > second["evidence"] + 1
     play(env, range(20))
     assert "incidents were more likely" in env.memory.alarm == env.certificate()["alarm"]
+    # Nobody knows any more whether risks are as they were calibrated.
+    last = play(env, [3])[-1]
+    assert not np.isnan(third["promise"]) and np.isnan(last["promise"]) and env.certificate()["promise"] is None
+    again = pickle.loads(pickle.dumps(env))
+    assert np.isnan(play(again, [4])[-1]["promise"])
 
 
 def test_an_episode_that_is_left_ends_and_its_last_decision_teaches_nothing(risk):

@@ -20,8 +20,9 @@ def promises(env, **options):
     return not math.isnan(info["shield"]["promise"])
 
 
-@pytest.mark.parametrize(("change", "wanted"), [({}, True), ({"risk": "stationary"}, False), ({"budget": 1.0}, False)])
-def test_a_critic_that_is_not_conservative_promises_nothing_nor_does_a_budget_that_allows_everything(change, wanted):
+@pytest.mark.parametrize(("change", "wanted"), [({}, True), ({"risk": "stationary"}, False), ({"budget": 1.0}, False),
+                          ({"budget": 0.002}, True), ({"budget": 0.1}, True), ({"budget": 0.0019}, False), ({"budget": 0.11}, False)])  # fmt: skip
+def test_a_critic_that_is_not_conservative_promises_nothing_nor_does_a_budget_that_it_was_not_calibrated_under(change, wanted):
     """The merge's critic of stationary traffic was calibrated there, and says of itself that it is not conservative."""
     assert promises(cpss.ShieldWrapper(cpss.make("merge-v0"), **change)) is wanted
 

@@ -78,6 +78,16 @@ fn regression_nothing_is_promised_of_traffic_that_no_critic_was_calibrated_in() 
 }
 
 #[test]
+fn nothing_is_promised_with_a_budget_that_no_critic_was_calibrated_under() {
+    let promise = |budget| {
+        let cell = ["--env", "merge-v0", "--episodes", "3", "--budget", budget];
+        evaluate(&cell).unwrap()["promise"].as_f64()
+    };
+    assert!(promise("0.002").is_some() && promise("0.1").is_some());
+    assert_eq!((promise("0.0019"), promise("0.11")), (None, None));
+}
+
+#[test]
 fn replaced_actions_are_good_for_something_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let risk = folder.path().join("critic.safetensors");

@@ -254,6 +254,12 @@ fn a_forged_memory_is_derived_otherwise() {
     assert_eq!(found(&|parts| memory(parts, &|line| line.evidence.seen += 1)), (last, "memory"));
     let bad = found(&|parts| memory(parts, &|line| line.recalibration.shift = 1e9));
     assert_eq!(bad, (1, "refused"));
+    // Whoever has raised an alarm promises nothing any more.
+    let promising = |parts: &mut Parts| {
+        memory(parts, &|line| line.evidence.alarm = Some(1));
+        parts.header.risk.conservative = true;
+    };
+    assert_eq!(found(&promising), (1, "risk: conservative after an alarm"));
     assert_eq!(found(&|parts| parts.header.memory = None).1, "unavoidable");
     assert_eq!(found(&|parts| parts.end.memory = None), (last, "memory"));
     let learned = |parts: &mut Parts| {

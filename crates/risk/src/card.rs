@@ -108,6 +108,9 @@ pub struct Calibration {
     /// The surprise under each of the budgets by itself, likewise.
     #[serde(default)]
     pub by_budget: Vec<PartSurprise>,
+    /// The surprise in each of the regimes under each of the budgets, regime by regime, likewise.
+    #[serde(default)]
+    pub by_cell: Vec<PartSurprise>,
 }
 
 /// What was not foreseen in one regime, behind one sensor or under one budget, on average.
@@ -187,13 +190,19 @@ impl Card {
     }
 
     /// Whether its risks were, with confidence, not too low on average, on fresh episodes under a shield with a
-    /// budget, and in no regime, behind no sensor and under no budget clearly too low. Only then a budget promises anything.
+    /// budget, and in no regime, behind no sensor and under no budget clearly too low, nor in any regime under any one
+    /// budget. Only then a budget promises anything.
     pub fn is_conservative(&self) -> bool {
         let Calibration { episodes, budgets, surprise_ci95, .. } = &self.calibration;
-        let Calibration { by_regime, by_sensor, by_budget, .. } = &self.calibration;
+        let Calibration { by_regime, by_sensor, by_budget, by_cell, .. } = &self.calibration;
         let is_not_clearly_low = |part: &PartSurprise| part.ci95[0] <= 0.0;
+        // Of sixteen cells one is above its 95 % interval by chance now and then: three standard errors instead of two.
+        let is_not_far_too_low =
+            |cell: &PartSurprise| cell.mean - 1.5 * (cell.mean - cell.ci95[0]) <= 0.0;
         let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
-        sound && by_regime.iter().chain(by_sensor).chain(by_budget).all(is_not_clearly_low)
+        sound
+            && by_regime.iter().chain(by_sensor).chain(by_budget).all(is_not_clearly_low)
+            && by_cell.iter().all(is_not_far_too_low)
     }
 
     /// The same, and it was calibrated in this very task (another version of it is another world) and regime, through
@@ -263,9 +272,20 @@ impl LearnedRisk {
         if card.likeness.as_ref().is_some_and(|likeness| !likeness.is_sound()) {
             return mismatch("likeness");
         }
-        let Calibration { regimes, by_regime, .. } = &card.calibration;
-        if !by_regime.is_empty() && by_regime.len() != regimes.len() {
-            return mismatch("regimes");
+        let Calibration { regimes, sensors, budgets, .. } = &card.calibration;
+        let Calibration { by_regime, by_sensor, by_budget, by_cell, .. } = &card.calibration;
+        // What was looked at part by part says so of every part.
+        for (name, parts, all) in [
+            ("regimes", by_regime, regimes.len()),
+            ("sensors", by_sensor, sensors.len()),
+            ("budgets", by_budget, budgets.len()),
+            ("regimes and budgets", by_cell, regimes.len() * budgets.len()),
+        ] {
+            // A card that names no budget promises nothing, whatever it has measured.
+            let names_no_budget = budgets.is_empty() && name.ends_with("budgets");
+            if !parts.is_empty() && parts.len() != all && !names_no_budget {
+                return mismatch(name);
+            }
         }
         // Half a thousandth: cards round.
         let differs = |found: f32, said: f64| (f64::from(found) - said).abs() > 5e-4;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// What the critic can tell apart.
 const RESOLUTION: f64 = 1e-4;
 
-/// A critic that has learned nothing but has an opinion, with a shift.
+/// A critic that has learned nothing but has an opinion, with a shift and a lift.
 fn risk_for(task: &Task) -> Arc<LearnedRisk> {
     let inputs = Inputs::of(task);
     let shape = Shape {
@@ -27,9 +27,9 @@ fn risk_for(task: &Task) -> Arc<LearnedRisk> {
         actions: ActionKey::list(&task.controls).len(),
     };
     let mut critic = Critic::new(shape, &mut Generator::from_state(7)).unwrap();
-    critic.set_scale(Scale::shifted(4.0));
+    critic.set_scale(Scale { shift: 4.0, lift: 0.9 });
     let mut card = Card { resolution: RESOLUTION, ..Card::new(task, 1.0) };
-    card.calibration.shift = 4.0;
+    (card.calibration.shift, card.calibration.lift) = (4.0, Some(0.9));
     let risk = LearnedRisk::new(critic, card).unwrap();
     Arc::new(LearnedRisk::from_bytes(&risk.to_bytes()).unwrap())
 }

@@ -95,6 +95,22 @@ fn a_card_that_is_missing_or_of_another_critic_is_refused() {
     for edit in numbers {
         assert_eq!(refused(&edit), "the critic's numbers do not fit its card");
     }
+    let parts: [(_, fn(&mut Calibration)); 4] = [
+        ("regimes", |card| card.by_regime = vec![PartSurprise { mean: 0.0, ci95: [0.0; 2] }]),
+        ("sensors", |card| card.by_sensor = vec![PartSurprise { mean: 0.0, ci95: [0.0; 2] }]),
+        ("budgets", |card| {
+            card.budgets = vec![0.002, 0.1];
+            card.by_budget = vec![PartSurprise { mean: 0.0, ci95: [0.0; 2] }];
+        }),
+        ("regimes and budgets", |card| {
+            (card.regimes, card.budgets) = (vec!["high".to_owned()], vec![0.002, 0.1]);
+            card.by_cell = vec![PartSurprise { mean: 0.0, ci95: [0.0; 2] }];
+        }),
+    ];
+    for (name, edit) in parts {
+        let said = refused(&|card| edit(&mut card.calibration));
+        assert_eq!(said, format!("the critic's {name} do not fit its card"));
+    }
     let log_odds: [fn(&mut Card); 2] =
         [|card| card.calibration.shift = 0.7, |card| card.calibration.lift = Some(0.1)];
     for edit in log_odds {
@@ -137,6 +153,8 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
         by_regime: vec![surprise(-0.003, [-0.006, 0.0]), surprise(0.001, [-0.001, 0.003])],
         by_sensor: vec![surprise(-0.002, [-0.004, 0.0])],
         by_budget: vec![surprise(-0.002, [-0.004, 0.0]); 2],
+        // One of four may be above by chance.
+        by_cell: vec![surprise(0.003, [0.0005, 0.0055]); 4],
         ..Calibration::default()
     };
     let with = |edit: fn(&mut Calibration)| {
@@ -160,7 +178,7 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
     // A file may have changed since.
     let own = with(|card| card.regimes[1] = "high.toml".to_owned());
     assert!(own.is_conservative() && !own.is_conservative_in("merge-v0", "high.toml"));
-    let broken: [fn(&mut Calibration); 7] = [
+    let broken: [fn(&mut Calibration); 8] = [
         |card| card.surprise_ci95[1] = 1e-9,
         |card| card.surprise_ci95 = [f64::NAN; 2],
         |card| card.episodes = 0,
@@ -168,6 +186,7 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
         |card| card.by_regime[1].ci95[0] = 1e-9,
         |card| card.by_sensor[0].ci95[0] = 1e-9,
         |card| card.by_budget[1].ci95[0] = 1e-9,
+        |card| card.by_cell[3].ci95[0] = 0.001 + 1e-9,
     ];
     for (place, edit) in broken.into_iter().enumerate() {
         let card = with(edit);

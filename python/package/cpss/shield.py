@@ -98,7 +98,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
 
     For driving, and with a learned risk, there is also what was promised and the account of risk, so far and, on the last step, of the whole episode;
     with costs of yours, or charges by observation, all of it is NaN. ``promise`` is ``start + arriving + budget``: an
-    incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so of the regime and the sensor. The account is ``start`` (the risk that could
+    incident is at most that likely, if the critic does not underestimate risk; NaN if its card does not say so of the regime, the sensor and such a budget, and after an alarm of the memory. The account is ``start`` (the risk that could
     not be avoided at first), ``chosen`` (the avoidable risk that was let through, which was charged), ``surprise`` (what the
     critic did not foresee) and ``arriving`` (what came into view where the critic's look-ahead is limited). Their sum is 1
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it
@@ -208,8 +208,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self._notices.begin()
         if self._driver is not None:
             self._driver.begin()
-            self._shield.knows_world(self._driver.is_known)
         remembered = {} if self._memory is None else self._memory.begin()
+        self._shield.knows_world(self._knows_world())
         # A copy, here and after a step: what the caller does with the array must not blind the cost function.
         self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
@@ -335,8 +335,12 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self.__dict__.update(state)
         self._shield = self._another_shield()
         self._shield.restore(state["_shield"])
-        if self._driver is not None:
-            self._shield.knows_world(self._driver.is_known)
+        self._shield.knows_world(self._knows_world())
+
+    def _knows_world(self) -> bool:
+        """Whether the world is the one that risks were calibrated in, for all that is known: after an alarm nobody knows."""
+        is_quiet = self._memory is None or self._memory.found().alarm is None
+        return is_quiet and (self._driver is None or self._driver.is_known)
 
     def __copy__(self) -> ShieldWrapper:
         """A branch as well: one environment with two ledgers would let the budget be spent twice."""

@@ -237,9 +237,9 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         ("recalibration", format!("{:.2}", summary.recalibration)),
         ("novelty", format!("{:.2}", summary.novelty)),
         ("envelope violations", summary.envelope_violations.to_string()),
-        ("in danger whatever ran", percent(summary.endangered_rate)),
+        ("unavoidable above cap", percent(summary.endangered_rate)),
         ("decisions per second", format!("{:.0}", summary.steps_per_second)),
-        ("shield's time, p99", or_dash_us(summary.decision_p99_us)),
+        ("time to judge, p99", or_dash_us(summary.decision_p99_us)),
     ] {
         say!("  {name:<24} {value}")?;
     }

@@ -57,7 +57,7 @@ pub struct Played {
     pub refusals: Vec<u32>,
     /// How long their decisions took; another time they take another time.
     pub(crate) latencies: Latencies,
-    /// In how many decisions whatever ran risked more than any may.
+    /// In how many decisions what could not be avoided was above the shield's cap.
     pub(crate) endangered: u64,
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct Summary {
     pub false_alarm_share: Option<f64>,
     /// Share of steps on which no action was admissible.
     pub infeasible_rate: f64,
-    /// Share of steps on which the risk that could not be avoided was above the cap: whatever ran risked more than any
-    /// action may.
+    /// Share of steps on which the risk that could not be avoided was above the shield's cap on what one action may add to
+    /// it; the same cap for every arm.
     pub endangered_rate: f64,
     /// Share of steps that cost more than the threshold though predicted admissible.
     pub misprediction_rate: f64,
@@ -55,8 +55,9 @@ pub(crate) struct Summary {
     pub envelope_violations: u64,
     /// Decisions per second, on all threads together.
     pub steps_per_second: f64,
-    /// What the shield added to a decision, in the middle and for all but one in a hundred \[µs\]: looking at the scene,
-    /// every action's risk, the verdict and the settlement.
+    /// What the shield added to a decision, in the middle and for all but one in a hundred \[µs\]: every action's risk, the
+    /// verdict and the settlement. `cpss bench` also times observing the scene and the tracker. `None` for arms whose costs
+    /// are no critic's.
     pub decision_p50_us: Option<f64>,
     /// The latter.
     pub decision_p99_us: Option<f64>,

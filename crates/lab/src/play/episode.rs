@@ -34,6 +34,8 @@ use crate::record::memory::{MemoryLine, MemorySettings};
 pub struct Player<'a> {
     regime: &'a Regime,
     arm: Arm,
+    /// What the whole shield lets one action risk at most, whichever arm this is.
+    cap: f64,
     policy: Option<Box<dyn QFunction>>,
     risk: RiskModel,
     shield: Shield,
@@ -93,6 +95,7 @@ impl<'a> Player<'a> {
             regime,
             arm,
             policy,
+            cap: settings.spec.tau_cap,
             rules,
             memory: rules.memory(),
             remembers: None,
@@ -192,7 +195,7 @@ impl<'a> Player<'a> {
         self.tally.latencies()
     }
 
-    /// In how many decisions so far whatever ran risked more than any may.
+    /// In how many decisions so far what could not be avoided was above the shield's cap.
     pub(crate) fn endangered(&self) -> u64 {
         self.tally.endangered()
     }
@@ -216,14 +219,17 @@ impl<'a> Player<'a> {
             let proposal = self.propose(&mut random)?;
             let begun = Instant::now();
             let (density, unavoidable) = self.assess(&world, &drift)?;
-            let decision = self.judge(observer, proposal, density, unavoidable)?;
+            let decision = self.judge(proposal, density)?;
             let judged = begun.elapsed();
+            self.report(observer, &decision, density, unavoidable);
             let branch = self.branch(&world, &drift, &decision)?;
             let step = self.step(&mut world, Action::Index(decision.executed()))?;
             let closeness = realised_cost(&self.scene, &world, &step);
             let begun = Instant::now();
             let settlement = self.settle(decision, unavoidable, &mut account)?;
-            self.tally.took(judged + begun.elapsed());
+            if self.arm.asks_critic() {
+                self.tally.took(judged + begun.elapsed());
+            }
             observer.settled(&Outcome {
                 closeness,
                 settlement: &settlement,
@@ -232,11 +238,11 @@ impl<'a> Player<'a> {
                 what_if: branch.as_ref().map(|branch| &branch.what_if),
             });
             let reward = step.reward.total;
-            let spec = self.shield.rules().spec();
+            let (spec, cap) = (self.shield.rules().spec(), self.cap);
             self.tally.add(
                 &world,
                 &self.scene,
-                Taken { decision, spec, unavoidable, closeness, reward, branch },
+                Taken { decision, spec, unavoidable, cap, closeness, reward, branch },
             );
             if step.is_over() {
                 self.tally.end(&world, &step);
@@ -324,17 +330,22 @@ impl<'a> Player<'a> {
         Ok((density, unavoidable))
     }
 
-    /// Asks the shield, and reports its answer.
-    fn judge(
-        &mut self,
-        observer: &mut dyn Observer,
-        proposal: usize,
-        density: f64,
-        unavoidable: f64,
-    ) -> Result<Decision> {
+    /// Asks the shield.
+    fn judge(&mut self, proposal: usize, density: f64) -> Result<Decision> {
         let situation =
             Situation { proposal, costs: &self.costs, preferences: &self.preferences, density };
-        let decision = self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))?;
+        self.shield.judge(&situation).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Reports its answer, with who is to blame for a refusal if the observer asks.
+    fn report(
+        &mut self,
+        observer: &mut dyn Observer,
+        decision: &Decision,
+        density: f64,
+        unavoidable: f64,
+    ) {
+        let proposal = decision.proposal();
         let blame = match decision.verdict().intervenes() && observer.wants_blame() {
             true => {
                 let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
@@ -342,9 +353,10 @@ impl<'a> Player<'a> {
             }
             false => None,
         };
+        let (costs, preferences) = (&self.costs, &self.preferences);
         observer.judged(&Judged {
-            situation: &situation,
-            decision: &decision,
+            situation: &Situation { proposal, costs, preferences, density },
+            decision,
             tau_cap: self.shield.rules().spec().tau_cap,
             scene: &self.scene,
             seen: self.sight.as_ref().and_then(Sight::scene),
@@ -352,7 +364,6 @@ impl<'a> Player<'a> {
             unavoidable,
             blame: blame.as_ref(),
         });
-        Ok(decision)
     }
 
     /// Plays what the proposal would have led to, if another action is to run: a shadow runs what was proposed.

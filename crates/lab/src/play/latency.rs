@@ -1,8 +1,9 @@
 //! How long does a decision take?
 //!
 //! [`Latencies`] counts decisions by how long they took, in tenths of a microsecond, so that however many there are take no more room.
-//! What is timed is all that the shield adds to an episode: looking at the scene, every action's risk, the verdict and the
-//! settlement. Times are no part of a record, which is the same on every machine.
+//! What is timed is what judging adds to an episode: every action's risk, the verdict and the settlement, without observing the
+//! scene, which the record needs as well, and without what an observer asks. Times are no part of a record, which is the
+//! same on every machine.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ pub(super) struct Tally {
     branches: Vec<(usize, WhatIf)>,
     /// For each step, in how many episodes its proposal was refused.
     refusals: Vec<u32>,
-    /// How long the decisions of all episodes took, and in how many what cannot be avoided was more than any may risk.
+    /// How long the decisions of all episodes took, and in how many what cannot be avoided was above the shield's cap.
     latencies: Latencies,
     endangered: u64,
 }
@@ -45,6 +45,8 @@ pub(super) struct Taken<'a> {
     pub(super) spec: &'a ShieldSpec,
     /// The risk that could not be avoided.
     pub(super) unavoidable: f64,
+    /// What the whole shield lets one action risk at most, whichever arm this is.
+    pub(super) cap: f64,
     /// How close the step came to anything.
     pub(super) closeness: f64,
     /// Its reward.
@@ -95,8 +97,8 @@ impl Tally {
 
     /// Adds a decision, after which the world and the scene are these.
     pub(super) fn add(&mut self, world: &World, scene: &Scene, taken: Taken<'_>) {
-        let Taken { decision, spec, unavoidable, closeness, reward, branch } = taken;
-        self.endangered += u64::from(unavoidable > spec.tau_cap);
+        let Taken { decision, spec, unavoidable, cap, closeness, reward, branch } = taken;
+        self.endangered += u64::from(unavoidable > cap);
         let place = self.closeness.len();
         let record = &mut self.record;
         record.steps += 1;

@@ -15,7 +15,7 @@ use crate::plan::baselines::{BaselinePlan, FLOOR, Method, Played, Training, Trai
 use crate::play::arm::ShieldSettings;
 use crate::report::document::together;
 use crate::report::table::Table;
-use crate::report::tables::allowed;
+use crate::report::tables::{allowed, promised};
 
 mod figure;
 mod page;
@@ -57,6 +57,11 @@ impl Side<'_> {
     /// What the budget allows here, where the critic is known to be conservative.
     fn allowed(&self) -> Option<f64> {
         allowed(self.results, self.cell)
+    }
+
+    /// What is promised here.
+    fn promised(&self) -> Option<f64> {
+        promised(self.results, self.cell)
     }
 }
 

@@ -87,7 +87,8 @@ pub struct RiskLine {
     pub gamma: f64,
     /// Differences of risk below this count as none.
     pub resolution: f64,
-    /// Whether its card says that its risks are not too low: only then anything is promised.
+    /// Whether its card says that its risks are not too low, in such traffic, behind such eyes and under such a budget, and
+    /// no alarm has said otherwise before the episode: only then anything is promised.
     pub conservative: bool,
 }
 

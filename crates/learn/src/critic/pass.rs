@@ -69,8 +69,6 @@ pub struct Pass {
     fixed_part: Vec<f32>,
     /// What each layer of the encoder gives.
     encoded: Vec<Vec<f32>>,
-    /// For each pooled unit and scene, the column of its maximum; none if nothing is above zero.
-    argmax: Vec<u32>,
     /// What each layer of the head takes, and what the last one gives.
     head: Vec<Vec<f32>>,
     /// Gradients by the same.
@@ -78,8 +76,6 @@ pub struct Pass {
     encoded_deltas: Vec<Vec<f32>>,
     fixed_part_delta: Vec<f32>,
 }
-
-const NOBODY: u32 = u32::MAX;
 
 impl Pass {
     /// Computes the logits of a batch.
@@ -145,23 +141,17 @@ impl Pass {
         let encoded = &self.encoded[self.encoded.len() - 1];
         let (maxima, rest) = self.head[0].split_at_mut(pooled * self.scenes);
         let sums = &mut rest[..pooled * self.scenes];
-        self.argmax.clear();
-        self.argmax.resize(pooled * self.scenes, NOBODY);
         for unit in 0..pooled {
             let row = &encoded[unit * self.items..(unit + 1) * self.items];
             for scene in 0..batch.len() {
                 let place = unit * self.scenes + scene;
-                let segment = batch.segment(scene);
-                let (mut largest, mut total, mut at) = (0.0_f32, 0.0_f32, NOBODY);
-                for (column, &value) in segment.clone().zip(&row[segment]) {
-                    if value > largest {
-                        (largest, at) = (value, column as u32);
-                    }
+                let (mut largest, mut total) = (0.0_f32, 0.0_f32);
+                for &value in &row[batch.segment(scene)] {
+                    largest = if value > largest { value } else { largest };
                     total += value;
                 }
                 maxima[place] = largest;
                 sums[place] = total * SUM_SCALE;
-                self.argmax[place] = at;
             }
         }
     }
@@ -198,6 +188,7 @@ impl Pass {
             let delta = &mut after[0];
             layer.activation.apply_derivative(&self.head[index + 1], delta);
             by_weights(layer, delta, &self.head[index], self.scenes, gradients);
+            by_bias(layer, delta, self.scenes, gradients);
             if index > 0 || layers.item_in.is_some() {
                 by_inputs(critic, layer, delta, &mut before[index], self.scenes);
             }
@@ -209,11 +200,13 @@ impl Pass {
                 let delta = &mut after[0];
                 layer.activation.apply_derivative(&self.encoded[index + 1], delta);
                 by_weights(layer, delta, &self.encoded[index], self.items, gradients);
+                by_bias(layer, delta, self.items, gradients);
                 by_inputs(critic, layer, delta, &mut before[index], self.items);
             }
             let delta = &mut self.encoded_deltas[0];
             item_in.activation.apply_derivative(&self.encoded[0], delta);
             by_weights(item_in, delta, &self.item_columns, self.items, gradients);
+            // Its bias is that of the fixed part.
             gradients[item_in.bias()].fill(0.0);
             fit(&mut self.fixed_part_delta, fixed_in.outputs * self.scenes);
             self.fixed_part_delta.fill(0.0);
@@ -225,6 +218,7 @@ impl Pass {
             }
             let delta = &self.fixed_part_delta;
             by_weights(fixed_in, delta, &self.fixed_columns, self.scenes, gradients);
+            by_bias(fixed_in, delta, self.scenes, gradients);
         }
     }
 
@@ -237,15 +231,22 @@ impl Pass {
         let last = self.encoded_deltas.len() - 1;
         let deltas = &mut self.encoded_deltas[last];
         deltas.fill(0.0);
-        let by_pooled = &self.head_deltas[0];
+        let (by_pooled, maxima, encoded) =
+            (&self.head_deltas[0], &self.head[0], &self.encoded[last]);
         for unit in 0..pooled {
-            let row = &mut deltas[unit * self.items..(unit + 1) * self.items];
+            let lanes = unit * self.items..(unit + 1) * self.items;
+            let (row, values) = (&mut deltas[lanes.clone()], &encoded[lanes]);
             for scene in 0..batch.len() {
                 let place = unit * self.scenes + scene;
                 let by_sum = by_pooled[pooled * self.scenes + place] * SUM_SCALE;
-                row[batch.segment(scene)].fill(by_sum);
-                if self.argmax[place] != NOBODY {
-                    row[self.argmax[place] as usize] += by_pooled[place];
+                let segment = batch.segment(scene);
+                row[segment.clone()].fill(by_sum);
+                let largest = maxima[place];
+                // The first of several that are alike; none if nothing is above zero.
+                if largest > 0.0
+                    && let Some(at) = values[segment.clone()].iter().position(|it| *it == largest)
+                {
+                    row[segment.start + at] += by_pooled[place];
                 }
             }
         }
@@ -287,7 +288,7 @@ fn product(
     critic.product(layer, right, start, out, n);
 }
 
-/// Writes a layer's weight and bias gradients.
+/// Writes a layer's weight gradients.
 fn by_weights(layer: &Layer, delta: &[f32], inputs: &[f32], n: usize, gradients: &mut [f32]) {
     OuterSum {
         left: delta,
@@ -299,9 +300,17 @@ fn by_weights(layer: &Layer, delta: &[f32], inputs: &[f32], n: usize, gradients:
         stride: layer.stride(),
     }
     .run();
+}
+
+/// Writes its bias gradients: sums along the rows, in as many chains as a vector has lanes.
+fn by_bias(layer: &Layer, delta: &[f32], n: usize, gradients: &mut [f32]) {
     gradients[layer.bias()].fill(0.0);
     for (bias, row) in gradients[layer.bias()].iter_mut().zip(delta.chunks_exact(n.max(1))) {
-        *bias = row.iter().sum();
+        let mut sums = [0.0_f32; PAD];
+        for vector in row.as_chunks::<PAD>().0 {
+            sums.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+        }
+        *bias = sums.iter().sum();
     }
 }
 

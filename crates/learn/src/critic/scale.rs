@@ -7,7 +7,10 @@
 //!
 //! The shift brings risks to where they agree with what happens. The lift is for what no action by itself shows: the least of
 //! several noisy risks is smaller than the risk of the action that it belongs to. It raises what cannot be avoided, and all
-//! actions of a scene alike, so that what tells them apart stays what it was.
+//! actions of a scene alike, so that what tells them apart stays what it was; only what would exceed 1 is 1.
+//!
+//! A shift keeps a conservative risk conservative, whatever was conservative before (`proofs/`). A lift does not: an action
+//! that leads to a scene with more to lift costs as much as before. It is justified by measurement alone, of whole episodes.
 //!
 //! **Invariants:** the order of actions stays; a lift of 0 changes no bit, one above it lowers no risk; every risk is in
 //! [0, 1].
@@ -32,9 +35,11 @@ impl Scale {
         Scale { shift, ..Scale::NONE }
     }
 
-    /// Whether its numbers could have been found.
+    /// Whether its numbers could have been found. Beyond some hundred log-odds the lift's arithmetic would overflow, and no
+    /// lift would be left.
     pub fn is_sound(&self) -> bool {
-        self.shift.is_finite() && self.lift.is_finite() && self.lift >= 0.0
+        const MOST: f32 = 50.0;
+        self.shift.abs() <= MOST && (0.0..=MOST).contains(&self.lift)
     }
 
     /// The risk of an action by itself.
@@ -86,8 +91,10 @@ mod tests {
 
     #[test]
     fn numbers_that_make_no_sense_are_told() {
-        let edits: [fn(&mut Scale); 3] = [
+        let edits: [fn(&mut Scale); 5] = [
             |scale| scale.shift = f32::INFINITY,
+            |scale| scale.shift = -51.0,
+            |scale| scale.lift = 1000.0,
             |scale| scale.lift = -0.1,
             |scale| scale.lift = f32::NAN,
         ];

@@ -45,6 +45,10 @@ pub(crate) struct Options {
     /// A quarter of the episodes to calibrate on [default: 2000, or fewer where they are long]
     #[arg(long, value_parser = clap::value_parser!(u64).range(100..=25_000))]
     episodes: Option<u64>,
+    /// Seed of the first of the fresh episodes that the card's numbers are measured on, where an earlier calibration has
+    /// already looked at the usual ones [default: right after those that choose]
+    #[arg(long, value_name = "SEED")]
+    fresh: Option<u64>,
     /// The resolution that an earlier calibration on these episodes found, after the scale
     #[arg(long, value_parser = parse_share)]
     resolution: Option<f64>,
@@ -81,6 +85,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         sensors: &eyes,
         inputs: risk.inputs(),
         episodes: options.episodes.unwrap_or_else(|| enough(options.env, USUAL_EPISODES)),
+        fresh: options.fresh,
     };
     let critic = risk.critic().clone();
     let calibrated =

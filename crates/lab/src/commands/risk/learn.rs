@@ -139,6 +139,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         sensors: &recipe.sensors,
         inputs,
         episodes: enough(options.env, options.episodes),
+        fresh: None,
     };
     let learned = learn(&recipe, &stage, from.as_ref().map(|from| from.critic()), &options.out)?;
     print_card(&learned, &options.out.display().to_string())

@@ -65,6 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         sensors: &eyes,
         inputs: risk.inputs(),
         episodes,
+        fresh: None,
     };
     let known = likeness(&stage, &risk, episodes)?;
     say!("scores above   {:.1?}", known.borders)?;

@@ -178,6 +178,15 @@ pub(crate) fn print_card(risk: &LearnedRisk, name: &str) -> Result<()> {
         let [low, high] = own.ci95;
         say!("    at {budget:<11} surprise {:+.4} [{low:+.4}, {high:+.4}]", own.mean)?;
     }
+    let budgets = calibration.budgets.len().max(1);
+    let cells = calibration.by_cell.iter().enumerate();
+    if let Some((cell, own)) = cells.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)) {
+        let (regime, budget) =
+            (&calibration.regimes[cell / budgets], calibration.budgets.get(cell % budgets));
+        let [low, high] = own.ci95;
+        let budget = budget.map_or(String::new(), |budget| format!(" at {budget}"));
+        say!("    most of all in {regime}{budget}: {:+.4} [{low:+.4}, {high:+.4}]", own.mean)?;
+    }
     let lift = calibration.lift.unwrap_or(0.0);
     say!("  log-odds      {:+}, of the least risk {lift:+}", calibration.shift)?;
     say!("  resolution    {resolution}")?;

@@ -65,38 +65,48 @@ impl Account {
     }
 }
 
-/// The account of all episodes, and of those of each regime, sensor and budget.
+/// The account of all episodes, of those of each regime, sensor and budget, and of each regime under each budget.
 pub(super) struct Accounts {
     pub(super) all: Account,
     pub(super) by_regime: Vec<Account>,
     pub(super) by_sensor: Vec<Account>,
     pub(super) by_budget: Vec<Account>,
+    /// Regime by regime, under each budget.
+    pub(super) by_cell: Vec<Account>,
 }
 
 impl Accounts {
     /// Sorts the episodes of each budget by regime and by sensor: [`play`](super::measure::play) takes them by turns.
     pub(super) fn of(of_budgets: &[Vec<EpisodeRecord>], conditions: Conditions<'_>) -> Accounts {
         let all = of_budgets.concat();
+        let of = |those: &mut dyn Iterator<Item = &EpisodeRecord>| {
+            Account::of(&those.copied().collect::<Vec<_>>())
+        };
         let those = |count: usize, place_of: &dyn Fn(u64) -> usize| {
-            let of = |place| {
-                let own = all.iter().filter(|episode| place_of(episode.seed) == place);
-                Account::of(&own.cloned().collect::<Vec<_>>())
-            };
-            (0..count).map(of).collect()
+            let part =
+                |place| of(&mut all.iter().filter(|episode| place_of(episode.seed) == place));
+            (0..count).map(part).collect()
+        };
+        let regimes = conditions.regimes.len();
+        let cell = |cell: usize| {
+            let (regime, own) = (cell / of_budgets.len(), &of_budgets[cell % of_budgets.len()]);
+            of(&mut own.iter().filter(|episode| conditions.regime_of(episode.seed) == regime))
         };
         Accounts {
             all: Account::of(&all),
-            by_regime: those(conditions.regimes.len(), &|seed| conditions.regime_of(seed)),
+            by_regime: those(regimes, &|seed| conditions.regime_of(seed)),
             by_sensor: those(conditions.sensors.len(), &|seed| conditions.sensor_of(seed)),
             by_budget: of_budgets.iter().map(|own| Account::of(own)).collect(),
+            by_cell: (0..regimes * of_budgets.len()).map(cell).collect(),
         }
     }
 
-    /// Whether risks were, with confidence, not underestimated, and in no regime, behind no sensor and under no budget so
-    /// on average.
+    /// Whether risks were, with confidence, not underestimated; in no regime, behind no sensor and under no budget so on
+    /// average; and in no regime under any budget clearly so. A budget is promised in one regime, and a large one that is
+    /// seldom spent must not pay for a small one.
     pub(super) fn is_conservative(&self) -> bool {
-        let mut each = self.by_regime.iter().chain(&self.by_sensor).chain(&self.by_budget);
-        self.all.is_conservative() && each.all(|own| own.surprise <= 0.0)
+        let cells_hold = self.by_cell.iter().all(|own| own.surprise_ci95[0] <= 0.0);
+        self.all.is_conservative() && self.parts().all(|own| own.surprise <= 0.0) && cells_hold
     }
 
     /// By how much the log-odds of what is called unavoidable would have to be higher for that, nearly.
@@ -105,15 +115,24 @@ impl Accounts {
             let foretold = own.start + own.arriving;
             (1.0 + surprise.max(0.0) / foretold).ln()
         };
-        let parts = self.by_regime.iter().chain(&self.by_sensor).chain(&self.by_budget);
-        let most = parts.map(|own| missing(own, own.surprise)).fold(0.0, f64::max);
+        let of_parts = self.parts().map(|own| missing(own, own.surprise));
+        let of_cells = self.by_cell.iter().map(|own| missing(own, own.surprise_ci95[0]));
+        let most = of_parts.chain(of_cells).fold(0.0, f64::max);
         most.max(missing(&self.all, self.all.surprise_ci95[1]))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Account> {
+        self.by_regime.iter().chain(&self.by_sensor).chain(&self.by_budget)
     }
 
     /// In words, the surprises of each part behind the whole.
     pub(super) fn tell(&self) -> String {
-        let parts =
-            [("regime", &self.by_regime), ("sensor", &self.by_sensor), ("budget", &self.by_budget)];
+        let parts = [
+            ("regime", &self.by_regime),
+            ("sensor", &self.by_sensor),
+            ("budget", &self.by_budget),
+            ("regime and budget", &self.by_cell),
+        ];
         let mut words = self.all.to_string();
         for (name, each) in parts.into_iter().filter(|(_, each)| each.len() > 1) {
             let each: Vec<_> = each.iter().map(|own| format!("{:+.4}", own.surprise)).collect();

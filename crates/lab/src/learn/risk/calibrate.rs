@@ -8,8 +8,8 @@
 //! [`certify`] brings the two together in two steps. First *reliability*: the log-odds are shifted until, of single actions
 //! that were tried out and whose risk a budget could buy, as many end in an incident as were foretold. Then the *promise*:
 //! picking the least risky of several actions favours underestimated ones, so the least risk of each scene is lifted until
-//! the surprise is conservative with confidence, and not above zero in any regime or under any budget by itself, under
-//! the very shield that is shipped. A lift raises all actions of a scene alike, so that what tells them apart, which is
+//! the surprise is conservative with confidence, not above zero in any regime or under any budget by itself, and not
+//! clearly above it in any regime under any one budget, under the very shield that is shipped. A lift raises all actions of a scene alike, so that what tells them apart, which is
 //! what a budget is spent on, stays as reliable as it was. What the card then says is measured once more, on episodes
 //! that chose nothing.
 
@@ -67,6 +67,8 @@ pub(crate) struct Stage<'a> {
     pub inputs: Inputs,
     /// Episodes of a first look; four times as many decide.
     pub episodes: u64,
+    /// Where the fresh episodes begin that the card is measured on; right after those that choose, if nothing is said.
+    pub(crate) fresh: Option<u64>,
 }
 
 /// A critic as it was learned, not calibrated yet.
@@ -90,10 +92,16 @@ pub(crate) fn certify(
     resolution: Option<f64>,
     mut tell: impl FnMut(&str),
 ) -> Result<LearnedRisk> {
-    let Stage { env, conditions, regimes, sensors, inputs, episodes } = *stage;
+    let Stage { env, conditions, regimes, sensors, inputs, episodes, fresh } = *stage;
     let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
-    let fresh = seeds.end..seeds.end + 4 * episodes;
-    ensure!(fresh.end <= CALIBRATION_SEEDS.end - episodes, "too many episodes to calibrate on");
+    let fresh = fresh.unwrap_or(seeds.end)..fresh.unwrap_or(seeds.end) + 4 * episodes;
+    ensure!(fresh.start >= seeds.end, "fresh episodes begin at {} at the earliest", seeds.end);
+    ensure!(
+        fresh.end <= CALIBRATION_SEEDS.end,
+        "{} episodes twice do not fit into the calibration seeds, which end at {}",
+        4 * episodes,
+        CALIBRATION_SEEDS.end
+    );
     let risk = uncalibrated(env, &inputs, critic, learning)?;
     let risk = with(&risk, |critic, _| critic.set_scale(Scale::NONE))?;
     let cap = ShieldSettings::shipped(env)?.spec.tau_cap;
@@ -109,7 +117,7 @@ pub(crate) fn certify(
     let (risk, is_found) = stage.lifted(&risk, seeds, &mut tell)?;
     let accounts = stage.accounts(&risk, fresh.clone())?;
     tell(&format!("on fresh episodes: {}", accounts.tell()));
-    let Accounts { all: account, by_regime, by_sensor, by_budget } = accounts;
+    let Accounts { all: account, by_regime, by_sensor, by_budget, by_cell } = accounts;
     let surprises = |each: &[Account]| {
         let own = |own: &Account| PartSurprise { mean: own.surprise, ci95: own.surprise_ci95 };
         each.iter().map(own).collect()
@@ -137,6 +145,7 @@ pub(crate) fn certify(
             by_regime: surprises(&by_regime),
             by_sensor: surprises(&by_sensor),
             by_budget: surprises(&by_budget),
+            by_cell: surprises(&by_cell),
         };
         card.reliability = reliability(&tried);
     })

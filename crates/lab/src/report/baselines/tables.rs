@@ -180,7 +180,7 @@ fn alone(side: Option<Side<'_>>) -> [Entry; 2] {
 
 /// Incidents, return and interventions under it, what it promised, and whether that was kept.
 fn shielded(side: Side<'_>) -> Vec<Entry> {
-    let (incidents, promised) = (side.incidents(), side.allowed());
+    let (incidents, promised) = (side.incidents(), side.promised());
     let kept = incidents.zip(promised).map(|(found, most)| Kept::of(&found, most));
     let interventions = side.found("intervention_rate").map(|found| 100.0 * found.value);
     vec![

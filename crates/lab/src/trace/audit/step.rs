@@ -54,6 +54,9 @@ impl Steps {
                 settings.recall(&spec, found).map_err(|error| refused(&error))?
             }
         };
+        if memory.alarm().is_some() {
+            same("risk: conservative after an alarm", header.risk.conservative, false)?;
+        }
         let account = rules.account();
         let by_ledger = 0;
         Ok(Steps {
