@@ -21,6 +21,7 @@ import numpy as np
 from cpss import _native
 
 if TYPE_CHECKING:
+    from cpss.driving import Driver
     from cpss.settings import Source
 
 
@@ -221,3 +222,9 @@ def memory_of(memory: Any, source: Source, charges_prediction: bool) -> Remember
     if isinstance(memory, (str, os.PathLike)) and os.fspath(memory):
         return Remembering(source, path=memory)
     raise ValueError(f"`memory` is {memory!r}, but has to be True, a cpss.Memory, or the path of a file")
+
+
+def knows_world(driver: Driver | None, memory: Remembering | None) -> bool:
+    """Whether the world is the one that risks were calibrated in, for all that is known: after an alarm nobody knows."""
+    is_quiet = memory is None or memory.found().alarm is None
+    return is_quiet and (driver is None or driver.is_known)

@@ -27,7 +27,7 @@ import numpy as np
 from cpss import _native
 from cpss.actions import CANDIDATES, Discrete, actions_of
 from cpss.learned import trust
-from cpss.memory import Memory, memory_of
+from cpss.memory import Memory, knows_world, memory_of
 from cpss.notices import Notices
 from cpss.outcome import closeness, has_happened, has_run, incident_of, what_it_cost
 from cpss.risk import Risk
@@ -209,7 +209,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         if self._driver is not None:
             self._driver.begin()
         remembered = {} if self._memory is None else self._memory.begin()
-        self._shield.knows_world(self._knows_world())
+        self._shield.knows_world(knows_world(self._driver, self._memory))
         # A copy, here and after a step: what the caller does with the array must not blind the cost function.
         self._observation, self._needs_reset = copy.deepcopy(observation), False
         info = dict(info)
@@ -335,12 +335,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         self.__dict__.update(state)
         self._shield = self._another_shield()
         self._shield.restore(state["_shield"])
-        self._shield.knows_world(self._knows_world())
-
-    def _knows_world(self) -> bool:
-        """Whether the world is the one that risks were calibrated in, for all that is known: after an alarm nobody knows."""
-        is_quiet = self._memory is None or self._memory.found().alarm is None
-        return is_quiet and (self._driver is None or self._driver.is_known)
+        self._shield.knows_world(knows_world(self._driver, self._memory))
 
     def __copy__(self) -> ShieldWrapper:
         """A branch as well: one environment with two ledgers would let the budget be spent twice."""

@@ -2,16 +2,16 @@
 //!
 //! The main flow of the whole project, once around per decision: observe, propose, judge, step,
 //! settle, record. Start at [`Player::play_with`]. An [`Observer`] may follow, to write a trace; what becomes of the
-//! record is in `tally`.
+//! record is in `tally`, what the player sees and proposes in `driving`.
+
+mod driving;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use cpss_highway::random::Generator;
-use cpss_highway::{Action, Scene, Step, World};
+use cpss_highway::{Action, Scene, World};
 use cpss_learn::QFunction;
-use cpss_learn::network::greedy;
 use cpss_risk::{Foresight, LearnedRisk, Portrait, RiskModel};
 use cpss_shield::{Account, Decision, Memory, RiskRules, RiskSpec, Settlement, Shield, Situation};
 
@@ -258,55 +258,6 @@ impl<'a> Player<'a> {
         Ok(record)
     }
 
-    /// How unlike the traffic that the critic knows the episode's was, if that is looked at.
-    fn score(&self) -> Option<f64> {
-        let likeness = self.risk.learned().card().likeness.as_ref()?;
-        Some(likeness.score(&self.portrait()?))
-    }
-
-    /// Makes itself ready for an episode.
-    fn begin(&mut self, world: &mut World, seed: u64) -> Result<()> {
-        world.observe(&mut self.seen);
-        self.scene.observe(world);
-        if let Some(sight) = &mut self.sight {
-            sight.begin(world, seed)?;
-            sight.show_policy(&mut self.seen);
-        }
-        if let Some(foresight) = &mut self.foresight {
-            foresight.begin();
-        }
-        self.foresee(world, 0.0);
-        self.shield.reset();
-        if self.remembers.is_none() {
-            self.memory = self.rules.memory();
-        }
-        self.tally.begin(seed);
-        Ok(())
-    }
-
-    /// Steps the world, and looks at it.
-    fn step(&mut self, world: &mut World, action: Action<'_>) -> Result<Step> {
-        let step = match &mut self.sight {
-            None => world.step(action, &mut self.seen)?,
-            Some(sight) => {
-                let step = sight.step(world, action, &mut self.seen)?;
-                sight.show_policy(&mut self.seen);
-                step
-            }
-        };
-        self.scene.observe(world);
-        self.foresee(world, world.task().decision_time);
-        Ok(step)
-    }
-
-    /// Compares what is seen now with what was to be expected.
-    fn foresee(&mut self, world: &World, elapsed: f64) {
-        if let Some(foresight) = &mut self.foresight {
-            let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
-            foresight.look(&world.task().network, scene, elapsed);
-        }
-    }
-
     /// Works out what each action risks and costs; returns the density, and the risk that cannot be avoided.
     fn assess(&mut self, world: &World, drift: &Drift) -> Result<(f64, f64)> {
         let scene = self.sight.as_ref().and_then(Sight::scene).unwrap_or(&self.scene);
@@ -398,27 +349,5 @@ impl<'a> Player<'a> {
             self.memory.learn(surprise);
         }
         Ok(settled)
-    }
-
-    fn propose(&mut self, random: &mut Generator) -> Result<usize> {
-        let actions = self.regime.task().controls.action_count().unwrap_or(0);
-        self.preferences.clear();
-        match (self.arm, &mut self.policy) {
-            (Arm::Random, _) => Ok(random.choice(actions)),
-            (Arm::Constant(index), _) => Ok(index),
-            (_, Some(policy)) => {
-                let seen = if policy.observation_len() > self.seen.len() {
-                    self.beside.clone_from(&self.seen);
-                    self.beside.push(budget_left(self.shield.ledger()));
-                    &self.beside
-                } else {
-                    &self.seen
-                };
-                let values = policy.q_values(self.tally.steps(), seen)?;
-                self.preferences.extend(values.iter().map(|value| f64::from(*value)));
-                greedy(values).ok_or_else(|| anyhow!("the policy has no actions"))
-            }
-            (arm, None) => Err(anyhow!("the arm {arm} needs a policy")),
-        }
     }
 }
