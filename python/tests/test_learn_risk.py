@@ -100,7 +100,13 @@ def test_learned_risks_are_those_of_dynamic_programming_and_five_promises_hold(l
     exact = exact_risks(env, incident, risk.card.gamma)
     states = sorted(visited)
     found = risk.predict_batch(states)
-    assert np.abs(found - exact[states]).mean() <= 0.02
+    # A calibration may raise the log-odds of all risks, if few episodes cannot tell that the promise holds without. What
+    # was learned is what they are without that, whichever machine learned it.
+    assert risk.card.shift >= 0.0
+    odds = np.clip(found, 1e-12, 1.0 - 1e-12)
+    odds = odds / (1.0 - odds) * np.exp(-risk.card.shift)
+    assert np.abs(odds / (1.0 + odds) - exact[states]).mean() <= 0.02
+    assert (found - exact[states]).mean() >= -0.02, "a calibration does not make risks smaller"
 
 
 @pytest.fixture(scope="module")
