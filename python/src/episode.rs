@@ -152,8 +152,12 @@ impl Episode {
                 // A budget of 1 or more allows everything: what is promised is a probability.
                 let is_tried = budget < 1.0 && least <= budget && budget <= most;
                 let is_known = self.knows_world && self.past.len() <= terms.longest;
-                let promise = match terms.is_conservative && is_known && acts && is_tried {
-                    true => start + arriving + budget,
+                // Once more than the budget was spent, since nothing could be judged or something else ran, it limits nothing.
+                let holds = is_known && self.keeps_budget();
+                let most = start + arriving + budget;
+                let promise = match terms.is_conservative && holds && acts && is_tried && most < 1.0
+                {
+                    true => most,
                     false => f64::NAN,
                 };
                 let evidence = memory.evidence().value();

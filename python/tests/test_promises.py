@@ -8,8 +8,10 @@ import gymnasium as gym
 import highway_env  # noqa: F401  (registers the ids of the original)
 import numpy as np
 import pytest
+from ledge import Ledge, fell
 
 import cpss
+from cpss.numbers import Observations
 
 
 def promises(env, **options):
@@ -58,3 +60,50 @@ def test_regression_a_config_at_a_reset_is_minded_too():
     env = cpss.ShieldWrapper(cpss.make("highway-v0"))
     told = [promises(env), promises(env, options={"config": {"lanes_count": 1}}), promises(env, options={"config": {"lanes_count": 4}})]
     assert told == [True, False, True]
+
+
+class Skips(gym.Wrapper):
+    """Lets every action run twice, of which the shield around it judges one."""
+
+    def step(self, action):
+        seen = self.env.step(action)
+        return seen if seen[2] or seen[3] else self.env.step(action)
+
+
+@pytest.mark.parametrize("make", [cpss.make, lambda task: gym.make(task, disable_env_checker=True)])
+def test_regression_a_wrapper_inside_that_runs_decisions_nobody_judges_is_noticed_and_nothing_is_promised(make):
+    env = cpss.ShieldWrapper(Skips(make("merge-v0")))
+    env.reset(seed=3)
+    info = env.step(1)[4]["shield"]
+    assert "unjudged-decisions-ran: 2" in info["reason"] and info["cost_executed"] == 1.0
+    assert math.isnan(info["promise"]) and env.certificate()["promise"] is None
+
+
+def test_regression_once_more_than_the_budget_is_spent_nothing_is_promised():
+    class Flips(gym.Wrapper):
+        def step(self, action):
+            return self.env.step(4 - action)
+
+    env = cpss.ShieldWrapper(Flips(cpss.make("merge-v0")))
+    env.reset(seed=3)
+    info = env.step(1)[4]["shield"]
+    assert not info["budget_kept"] and math.isnan(info["promise"])
+
+
+def test_regression_a_risk_promises_nothing_in_another_environment():
+    card = {"steps": 40_000, "rounds": 4, "calibration_episodes": 200, "budgets": (0.02, 0.05), "hidden": (32,)}
+    for name in ("LedgeOne-v0", "LedgeTwo-v0"):
+        gym.register(name, Ledge)
+    risk = cpss.learn_risk("LedgeOne-v0", fell, **card)
+    assert risk.card.calibrated and promises(cpss.ShieldWrapper(gym.make("LedgeOne-v0"), risk=risk, budget=0.02))
+    with pytest.warns(RuntimeWarning, match="learned in LedgeOne-v0, and this is LedgeTwo-v0: nothing is promised"):
+        other = cpss.ShieldWrapper(gym.make("LedgeTwo-v0"), risk=risk, budget=0.02)
+    assert not promises(other)
+
+
+def test_regression_what_is_masked_in_an_observation_is_no_number():
+    plain, masked = gym.spaces.Box(-9.0, 9.0, (2,)), np.ma.array([3.0, 4.0], mask=[True, False])
+    np.testing.assert_array_equal(Observations(plain).row(masked), np.array([np.nan, 4.0], np.float32))
+    both = gym.spaces.Dict({"a": plain, "b": gym.spaces.Tuple([plain])})
+    np.testing.assert_array_equal(Observations(both).row({"a": masked, "b": (masked,)}), np.array([np.nan, 4.0] * 2, np.float32))
+    np.testing.assert_array_equal(Observations(plain).row(np.ma.array([3.0, 4.0])), np.array([3.0, 4.0], np.float32))

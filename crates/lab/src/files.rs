@@ -2,3 +2,4 @@
 
 pub(crate) mod atomic;
 pub mod lock;
+pub(crate) mod sheet;

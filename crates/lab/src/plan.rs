@@ -5,7 +5,6 @@
 //! order, on any number of threads. That is what makes resuming and sharing out safe.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -14,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::files::sheet::read_sheet;
 use crate::measure::unit::Unit;
 use crate::play::arm::Arm;
 use crate::play::regime::REGIMES;
@@ -145,8 +145,8 @@ impl Plan {
 
     /// Reads a plan from a file, and what its own policies see from somewhere else.
     pub(crate) fn load_seeing(path: &Path, config: Option<&Value>) -> Result<Plan> {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("cannot read the plan {}", path.display()))?;
+        let text =
+            read_sheet(path).with_context(|| format!("cannot read the plan {}", path.display()))?;
         let mut plan: Plan =
             toml::from_str(&text).with_context(|| format!("the plan {}", path.display()))?;
         if let Some(config) = config {
@@ -248,7 +248,7 @@ fn text_of(path: Option<&Path>, builtin: &str) -> Result<(String, String)> {
         return Ok((builtin.to_owned(), "the built-in plan".to_owned()));
     };
     let name = format!("the plan {}", path.display());
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let text = read_sheet(path).with_context(|| format!("cannot read {name}"))?;
     Ok((text, name))
 }
 

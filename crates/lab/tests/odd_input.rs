@@ -44,6 +44,7 @@ fn regression_where_results_cannot_go_is_said_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("folder.safetensors")).unwrap();
     fs::write(folder.path().join("plain.md"), "no markers").unwrap();
+    fs::write(folder.path().join("endless.toml"), "#".repeat(3 << 20)).unwrap();
     // Each of these would take far longer than anybody waits, if it began.
     for (words, message) in [
         ("train --env merge-v0 --steps 1000000000 --out folder.safetensors", "is a folder"),
@@ -57,6 +58,19 @@ fn regression_where_results_cannot_go_is_said_before_the_work() {
         ("risk calibrate --env merge-v0 --episodes 25000 --out x.onnx", "a .safetensors file"),
         ("risk calibrate --env merge-v0 --episodes 25000 --out no/x.safetensors", "no folder no"),
         ("train --env merge-v0 --resume --out none.safetensors", "leave --resume out to begin one"),
+        (
+            "risk calibrate --env merge-v0 --out x.safetensors --fresh 18446744073709551615",
+            "do not fit into",
+        ),
+        (
+            "risk calibrate --env merge-v0 --out x.safetensors --fresh 800000",
+            "at the earliest, not at 800000",
+        ),
+        (
+            "risk calibrate --env merge-v0 --out x.safetensors --regimes high,high",
+            "high is given twice",
+        ),
+        ("evaluate --env merge-v0 --regime endless.toml", "larger than 1 MiB"),
     ] {
         let said = refusal(folder.path(), words);
         assert!(said.contains(message), "{words}: {said}");

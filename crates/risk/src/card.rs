@@ -173,6 +173,10 @@ pub const PERFECT_EYES: &str = "perfect";
 /// The metadata entry that holds the card.
 const CARD: &str = "card";
 
+/// With fewer fresh episodes a critic that underestimates risk would be found conservative too often, above all if it may be
+/// tried again on others.
+pub const FEWEST_EPISODES: u64 = 1_000;
+
 impl Card {
     /// The card of a critic for a task's actions, of which nothing else is known yet.
     pub fn new(task: &Task, gamma: f64) -> Card {
@@ -199,7 +203,7 @@ impl Card {
         // Of sixteen cells one is above its 95 % interval by chance now and then: three standard errors instead of two.
         let is_not_far_too_low =
             |cell: &PartSurprise| cell.mean - 1.5 * (cell.mean - cell.ci95[0]) <= 0.0;
-        let sound = *episodes > 0 && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
+        let sound = *episodes >= FEWEST_EPISODES && !budgets.is_empty() && surprise_ci95[1] <= 0.0;
         sound
             && by_regime.iter().chain(by_sensor).chain(by_budget).all(is_not_clearly_low)
             && by_cell.iter().all(is_not_far_too_low)

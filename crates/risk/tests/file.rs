@@ -181,7 +181,7 @@ fn what_a_card_has_to_show_before_anything_is_promised() {
     let broken: [fn(&mut Calibration); 8] = [
         |card| card.surprise_ci95[1] = 1e-9,
         |card| card.surprise_ci95 = [f64::NAN; 2],
-        |card| card.episodes = 0,
+        |card| card.episodes = 999,
         |card| card.budgets.clear(),
         |card| card.by_regime[1].ci95[0] = 1e-9,
         |card| card.by_sensor[0].ci95[0] = 1e-9,

@@ -71,6 +71,10 @@ class Driver:
         """What every action (or some points of the box) costs and risks in the scene now."""
         raise NotImplementedError
 
+    def decisions(self) -> float:
+        """How many decisions have run up to now; the difference of two counts."""
+        raise NotImplementedError
+
     def closeness(self, terminated: bool) -> float:
         """How close the ego is to anything now; the step to here has ended the episode or not."""
         raise NotImplementedError
@@ -106,6 +110,9 @@ class Native(Driver):
     def assess(self, points):
         self._risk.look_at(self._env._scene())
         return assessed(self._risk, points)
+
+    def decisions(self):
+        return self._env._decisions
 
     def closeness(self, terminated):
         raise RuntimeError("our environments say it in every info")
@@ -150,6 +157,10 @@ class Upstream(Driver):
     def assess(self, points):
         self._look()
         return assessed(self._risk, points)
+
+    def decisions(self):
+        # Frames, of which each decision takes as many.
+        return self._env.steps * self._env.config["policy_frequency"] / self._env.config["simulation_frequency"]
 
     def closeness(self, terminated):
         # As in our own world: an episode that ends off the road could not have come closer.

@@ -79,6 +79,7 @@ class DrivingEnv(gym.Env):
         self.task_id = short_id(task)
         self.render_mode = render_mode
         self._closed = False
+        self._decisions = 0
         self._conditions = conditions_of(regime, sensor)
         self._configure(config_of(config))
 
@@ -138,6 +139,7 @@ class DrivingEnv(gym.Env):
         else:
             point = as_point(action, self.action_space)
             reward, terminated, truncated, info = world.step_point(point, observation)
+        self._decisions += 1
         return observation, reward, terminated, truncated, info
 
     def action_costs(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from cpss.calibration import shield_settings_of
@@ -27,7 +28,14 @@ class Learned:
             if not is_same(here, there):
                 raise ValueError(f"`risk` was learned with the {name.replace('_', ' ')} {there}, but the environment has {here}")
         self.risk, self.terms = risk, risk.terms(budget)
-        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+        spec = getattr(env, "spec", None)
+        # What has no id cannot be compared; with one, another's spaces may be the same and its dangers others.
+        here, there = getattr(spec, "id", None), risk.card.environment
+        if here and there in gym.registry and here != there and risk.card.promises(budget):
+            text = f"this risk was learned in {there}, and this is {here}: nothing is promised"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            self.terms = risk.terms(budget, promises=False)
+        limit = getattr(spec, "max_episode_steps", None)
         if limit is not None and limit > risk.card.horizon and risk.card.promises(budget):
             text = f"an episode may take {limit} steps here, but this risk is calibrated for {risk.card.horizon}: of a longer one nothing is promised"
             warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -44,7 +44,8 @@ class Observations:
         self._choices = np.eye(self.count, dtype=np.float32) if isinstance(space, spaces.Discrete) else None
 
     def row(self, observation: Any) -> np.ndarray:
-        """One observation as a row of numbers."""
+        """One observation as a row of numbers. What is masked is no number."""
+        observation = unmasked(observation)
         if self._plain:
             # A copy: an environment may write its next observation where this one lies.
             row = np.array(observation, np.float32).reshape(-1)
@@ -57,6 +58,17 @@ class Observations:
         if row.shape != (self.count,):
             raise ValueError(f"an observation has {row.size} numbers, but has to have {self.count}, as {self.space} says")
         return row
+
+
+def unmasked(observation: Any) -> Any:
+    """The same with NaN for what is masked; ``numpy`` would take whatever lies behind the mask."""
+    if isinstance(observation, dict):
+        return {key: unmasked(part) for key, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(unmasked(part) for part in observation)
+    if isinstance(observation, np.ma.MaskedArray) and np.ma.is_masked(observation):
+        return observation.astype(np.float64).filled(np.nan)
+    return observation
 
 
 def write_into(row: np.ndarray, at: int, space: Any, observation: Any) -> int:

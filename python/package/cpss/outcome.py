@@ -64,7 +64,11 @@ def incident_of(driver: Driver) -> bool:
         return True
 
 
-def has_run(info: dict, executed: Any) -> bool:
-    """Whether a driving task says that it was given this action, or does not say which."""
+def what_else_ran(driver: Driver, before: float, info: dict, executed: Any) -> str:
+    """What ran in a driving task besides the one action that was judged, in words; empty if nothing did."""
     found = info.get("action", executed)
-    return found == executed if type(found) is int else bool(np.array_equal(found, executed))
+    if not (found == executed if type(found) is int else np.array_equal(found, executed)):
+        return f"another-action-ran: {found}"
+    ran = driver.decisions() - before
+    # An episode's end may cut the last decision short.
+    return f"unjudged-decisions-ran: {ran:.0f} instead of one" if ran > 1.5 else ""

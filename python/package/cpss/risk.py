@@ -38,9 +38,9 @@ class Risk:
         """The compiled half."""
         return self._model
 
-    def terms(self, budget: float) -> _native.RiskTerms:
-        """What an account of its risks goes by, under a shield with this budget."""
-        return _native.RiskTerms(self.card.gamma, self.card.resolution, self.card.promises(budget), self.card.horizon)
+    def terms(self, budget: float, promises: bool = True) -> _native.RiskTerms:
+        """What an account of its risks goes by, under a shield with this budget, and whether anything may be promised."""
+        return _native.RiskTerms(self.card.gamma, self.card.resolution, promises and self.card.promises(budget), self.card.horizon)
 
     def predict(self, observation: Any, actions: Any = None) -> np.ndarray:
         """The risk of every action in one observation, in the order of the action space; all combinations of a

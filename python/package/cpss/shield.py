@@ -29,7 +29,7 @@ from cpss.actions import CANDIDATES, Discrete, actions_of
 from cpss.learned import trust
 from cpss.memory import Memory, knows_world, memory_of
 from cpss.notices import Notices
-from cpss.outcome import closeness, has_happened, has_run, incident_of, what_it_cost
+from cpss.outcome import closeness, has_happened, incident_of, what_else_ran, what_it_cost
 from cpss.risk import Risk
 from cpss.settings import Source, check_single, whole_settings
 from cpss.situation import Situation, apart, costs_of, in_words, is_usable, number_of, numbers_of, preferences_of, reasons
@@ -243,6 +243,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         # Whatever happens from here on, the world may have moved, so the decision is settled, and once. Until
         # somebody has said what it cost, the worst is charged (or what was judged), and nothing else runs.
         decided, observed, self._needs_reset = decision, np.nan, True
+        before = 0.0 if self._driver is None else self._driver.decisions()
         try:
             observation, reward, terminated, truncated, info = self.env.step(executed)
             if self._charges_prediction:
@@ -251,8 +252,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
                 # Of driving, `info["cost"]` is how close it came to anything, which is not charged.
                 told = {} if self._driver is not None else info
                 observed, problem = what_it_cost(self._observed, self.env, observation, terminated, told, cost_executed)
-            if self._driver is not None and not has_run(info, shown[1]):
-                observed, problem = np.nan, {"ran": f"another-action-ran: {info['action']}"}
+            if self._driver is not None and (trouble := what_else_ran(self._driver, before, info, shown[1])):
+                observed, problem = np.nan, {"ran": trouble}
                 # What ran was never judged, so it is settled as a moment of which nothing is known: that is charged as the worst.
                 decided, risk = situation.unknown().judge(self._shield, proposal), np.nan
         finally:

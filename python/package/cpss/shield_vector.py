@@ -171,6 +171,8 @@ class ShieldVectorWrapper(VectorWrapper):
 
     def _read(self, actions: Any) -> list:
         """One action for each copy."""
+        if np.ma.is_masked(actions):
+            raise ValueError("an action is masked: what is behind a mask is no proposal")
         found = list(iterate(self.action_space, np.asarray(actions)))
         if len(found) != self.num_envs:
             raise ValueError(f"there are {len(found)} actions, but {self.num_envs} copies")

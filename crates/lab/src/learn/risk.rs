@@ -95,6 +95,10 @@ pub(crate) fn load_sensors(names: &[String]) -> Result<Vec<Sensor>> {
 /// Makes some regimes ready for a task.
 pub(crate) fn load_regimes(id: TaskId, names: &[String]) -> Result<Vec<Regime>> {
     anyhow::ensure!(!names.is_empty(), "give at least one regime");
+    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    if let Some((_, name)) = twice {
+        anyhow::bail!("the regime {name} is given twice");
+    }
     let make = |name: &String| Regime::new(RegimeSpec::load(name)?, id, &policy_config(id));
     names.iter().map(make).collect()
 }

@@ -171,7 +171,9 @@ fn given(text: &str) -> Option<Arm> {
     if name == "constant" {
         return number.parse().ok().map(Arm::Constant);
     }
-    let number = Millionths::of(number.parse().ok()?)?;
+    let wanted: f64 = number.parse().ok()?;
+    // What is promised is promised of the number that is given, not of the nearest that an arm's name can hold.
+    let number = Millionths::of(wanted).filter(|whole| (whole.number() - wanted).abs() <= 1e-12)?;
     match name {
         "cpss" => Some(Arm::Cpss(Some(number))),
         "priced" => Some(Arm::Priced(Some(number))),
@@ -294,6 +296,9 @@ mod tests {
 
     #[test]
     fn an_arm_is_read_as_it_is_written() {
+        for nearly in ["cpss:0.0019999", "fixed:0.1000004", "threshold:0.0000015", "cpss:NaN"] {
+            assert!(nearly.parse::<Arm>().is_err(), "{nearly} is no whole millionth");
+        }
         let number = Millionths::of(0.05).unwrap();
         for arm in Arm::POLICY_ARMS.into_iter().chain([
             Arm::Barrier,

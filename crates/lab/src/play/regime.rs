@@ -25,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::files::sheet::read_sheet;
 use crate::tasks::{self, Density, DriftSpec, More};
 
 mod drift;
@@ -154,7 +155,7 @@ impl RegimeSpec {
         match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
             Some((_, text)) => Ok((*text).to_owned()),
             None if Path::new(name_or_path).extension().is_some_and(|end| end == "toml") => {
-                std::fs::read_to_string(name_or_path)
+                read_sheet(name_or_path)
                     .with_context(|| format!("cannot read the regime {name_or_path}"))
             }
             None => bail!(

@@ -5,6 +5,7 @@
 //! policy is shown what the sensor shows, and the critic what a tracker makes of it. What happened is measured on the
 //! true world, whatever was seen.
 
+use crate::files::sheet::read_sheet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -100,7 +101,7 @@ impl SensorSpec {
         match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
             Some((_, text)) => Ok((*text).to_owned()),
             None if Path::new(name_or_path).extension().is_some_and(|end| end == "toml") => {
-                std::fs::read_to_string(name_or_path)
+                read_sheet(name_or_path)
                     .with_context(|| format!("cannot read the sensor {name_or_path}"))
             }
             None => bail!(

@@ -94,14 +94,20 @@ pub(crate) fn certify(
 ) -> Result<LearnedRisk> {
     let Stage { env, conditions, regimes, sensors, inputs, episodes, fresh } = *stage;
     let seeds = CALIBRATION_SEEDS.start..CALIBRATION_SEEDS.start + 4 * episodes;
-    let fresh = fresh.unwrap_or(seeds.end)..fresh.unwrap_or(seeds.end) + 4 * episodes;
-    ensure!(fresh.start >= seeds.end, "fresh episodes begin at {} at the earliest", seeds.end);
+    let from = fresh.unwrap_or(seeds.end);
     ensure!(
-        fresh.end <= CALIBRATION_SEEDS.end,
-        "{} episodes twice do not fit into the calibration seeds, which end at {}",
+        from >= seeds.end,
+        "fresh episodes begin at {} at the earliest, not at {from}",
+        seeds.end
+    );
+    // As a subtraction, which no seed is too large for.
+    ensure!(
+        4 * episodes <= CALIBRATION_SEEDS.end.saturating_sub(from),
+        "{} fresh episodes from {from} do not fit into the calibration seeds, which end at {}",
         4 * episodes,
         CALIBRATION_SEEDS.end
     );
+    let fresh = from..from + 4 * episodes;
     let risk = uncalibrated(env, &inputs, critic, learning)?;
     let risk = with(&risk, |critic, _| critic.set_scale(Scale::NONE))?;
     let cap = ShieldSettings::shipped(env)?.spec.tau_cap;

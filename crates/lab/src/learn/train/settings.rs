@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::algorithm::{Algorithm, PPO_LEARNING_RATE};
+use crate::files::sheet::read_sheet;
 use crate::tasks;
 
 /// Most worlds that feed one learner.
@@ -109,8 +110,8 @@ pub(crate) fn shipped_settings(id: TaskId) -> TrainSpec {
 /// Reads settings from a file like the shipped ones. What it leaves out is as in highway-env's own
 /// script, not as in the task's shipped settings, so that a file means the same for every task.
 pub(crate) fn read_settings(path: &Path) -> Result<TrainSpec> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the settings {}", path.display()))?;
+    let text =
+        read_sheet(path).with_context(|| format!("cannot read the settings {}", path.display()))?;
     toml::from_str(&text).with_context(|| format!("the settings {} are unusable", path.display()))
 }
 

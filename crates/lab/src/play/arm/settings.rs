@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
 use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 
+use crate::files::sheet::read_sheet;
 use crate::tasks::{self, ShieldNumbers};
 
 /// The shield that arms are made of.
@@ -236,7 +237,7 @@ impl ShieldSettings {
     ///
     /// A file that cannot be read, or is no shield.
     pub fn read(path: &Path) -> Result<ShieldSettings> {
-        let text = std::fs::read_to_string(path)
+        let text = read_sheet(path)
             .with_context(|| format!("cannot read the shield {}", path.display()))?;
         ShieldSettings::parse(&text).with_context(|| format!("the shield {}", path.display()))
     }
