@@ -87,7 +87,7 @@ export function promiseWords(episode) {
   if (episode.promise === null) return `${spent}. Nothing was promised.`;
   const [start, , , arriving] = found.account;
   const beyond = arriving > 0 ? ` + ${number(arriving)} arriving` : "";
-  return `${spent}. Promised: an incident is at most ${number(episode.promise)} likely ` +
+  return `${spent}. Promised: the probability of an incident is at most ${number(episode.promise)} ` +
     `(${number(start)} at the start${beyond} + the budget), if the critic does not underestimate risk.`;
 }
 
@@ -130,7 +130,7 @@ function restWords(episode) {
   // A memory says so itself, with its alarm.
   if (Number.isFinite(found.evidence) && !episode.memory) {
     // Without any surprise it grows by 1 with each decision.
-    said.push(`evidence against the critic ${number(found.evidence)}, where ${episode.steps} is none`);
+    said.push(`evidence against the critic ${number(found.evidence)} (without surprises it would be ${episode.steps})`);
   }
   if (found.recalibration > 0 && !episode.memory) said.push(`its log-odds raised by ${number(found.recalibration)}`);
   if (!found.envelope_held) said.push("the envelope did NOT hold");

@@ -233,6 +233,9 @@ class Card:
             lines.append(f"  policy alone:    {self.alone}")
         if self.shielded.episodes:
             lines.append(f"  under the shield{budgets}: {self.shielded}")
+        if self.calibrated:
+            unavoidable = self.shielded.start + self.shielded.arriving
+            lines.append(f"  promised: incidents in at most {unavoidable:.3f} of the episodes, which this risk calls unavoidable, and the budget")
         lines += [f"  risk {bin.low:g} to {bin.high:g}: {bin.predicted:.4f} foretold, {bin.happened:.4f} happened ({bin.count} times)" for bin in self.reliability]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 

@@ -39,7 +39,7 @@ class ShadowReport:
         lines = [
             f"in {self.episodes} episodes, {self.steps} steps, return {self.return_mean:.2f} on average:",
             f"  would have refused {100 * self.refused:.1f} % of proposals" + "".join(f"; {reason}: {count}" for reason, count in self.reasons.items()),
-            f"  {100 * self.over_budget:.0f} % of episodes came to more than the budget",
+            f"  {100 * self.over_budget:.0f} % of episodes would have overspent the budget",
         ]
         if self.incidents is not None:
             lines.append(f"  incidents: {self.incidents}; before {self.incidents_foreseen} of them something would have been refused")

@@ -22,6 +22,7 @@ use crate::play::regime::{Regime, RegimeSpec};
 use crate::play::seed;
 use crate::play::sensor::{Behind, Gaze, SensorSpec};
 use crate::play::view;
+use crate::report::tables::Kept;
 use crate::terminal::meter::Meter;
 use crate::terminal::say;
 
@@ -54,7 +55,7 @@ pub(super) struct Options {
     /// cpss:B, priced:B and fixed:B have a budget of their own, threshold:X any constant threshold
     #[arg(long, default_value = "cpss")]
     method: Arm,
-    /// Policy: builtin:K, FILE.safetensors or FILE.onnx
+    /// Policy: builtin:K, FILE.safetensors or FILE.onnx; always:K proposes the same action whatever it sees
     #[arg(long, default_value = "builtin:0")]
     policy: PolicySource,
     /// What the policy sees, if it was made elsewhere: a JSON object with highway-env's `observation`; {}
@@ -211,6 +212,16 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         percent(low),
         percent(high)
     );
+    let kept = |most| match Kept::by(summary.collision_rate, summary.collision_ci95, most) {
+        Kept::Yes => "kept",
+        Kept::WithinInterval => "kept within the interval of what happened",
+        Kept::No => "BROKEN",
+    };
+    let promised = match summary.promise {
+        Some(most) => format!("{}: {}", percent(most), kept(most)),
+        None if options.method.promises() => "nothing, see `cpss risk score`".to_owned(),
+        None => "–".to_owned(),
+    };
     for (name, value) in [
         ("collisions", crashes),
         ("  of these off the road", percent(summary.offroad_rate)),
@@ -226,7 +237,7 @@ fn print_for_people(options: &Options, summary: &Summary) -> Result<()> {
         ("  closer call avoided", or_dash(summary.closer_share)),
         ("  false alarm", or_dash(summary.false_alarm_share)),
         ("  only for what was spent", or_dash(summary.ledger_share)),
-        ("promised: at most", or_dash(summary.promise)),
+        ("promised: at most", promised),
         ("  unavoidable at the start", format!("{:.5}", summary.account.start)),
         ("  chosen risk", format!("{:.5}", summary.account.chosen)),
         ("  arriving risk", format!("{:.5}", summary.account.arriving)),

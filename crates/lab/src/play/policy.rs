@@ -1,7 +1,7 @@
 //! Which policy drives, and what does it see?
 //!
 //! A policy is named by a [`PolicySource`]: `builtin:K` for the one shipped with training seed K, or
-//! a file, `.safetensors` or `.onnx`. [`PolicySource::load`] reads it and checks that it fits the
+//! a file, `.safetensors` or `.onnx`; `always:K` proposes the same action whatever it sees, which tries a shield out. [`PolicySource::load`] reads it and checks that it fits the
 //! task. What it sees is the task's [`policy_config`](tasks::policy_config), or what `view` says.
 //!
 //! **Invariants:** a policy of the wrong shape is refused before the first step.
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use cpss_highway::{Task, TaskId};
 use cpss_learn::policy::card;
-use cpss_learn::{LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
+use cpss_learn::{ActError, LoadError, OnnxError, Policy, QFunction, WrongTask, policy_from_onnx};
 
 use crate::tasks;
 
@@ -31,14 +31,44 @@ pub enum PolicySource {
     Safetensors(PathBuf),
     /// A Q-network in ONNX.
     Onnx(PathBuf),
+    /// The same proposal always.
+    Always(usize),
+}
+
+/// Whoever proposes the same action always.
+struct Always {
+    sees: usize,
+    values: Vec<f32>,
+}
+
+impl QFunction for Always {
+    fn observation_len(&self) -> usize {
+        self.sees
+    }
+
+    fn actions(&self) -> usize {
+        self.values.len()
+    }
+
+    fn q_values(&mut self, _: u64, _: &[f32]) -> Result<&[f32], ActError> {
+        Ok(&self.values)
+    }
 }
 
 /// A policy that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// Words that name no policy.
-    #[error("`{0}` is no policy: give builtin:K, FILE.safetensors or FILE.onnx")]
+    #[error("`{0}` is no policy: give builtin:K, FILE.safetensors, FILE.onnx or always:K")]
     Unknown(String),
+    /// An action that the task has not.
+    #[error("always:{action} proposes no action of the task: there are {actions}, from 0")]
+    NoAction {
+        /// What it proposes.
+        action: usize,
+        /// How many there are.
+        actions: usize,
+    },
     /// A shipped policy that does not exist.
     #[error(
         "there is no policy builtin:{seed} for {env}: shipped are builtin:0 to builtin:4 for {}; \
@@ -92,14 +122,24 @@ impl PolicySource {
     ///
     /// If it does not exist, cannot be read, is damaged, or has another shape than the task.
     pub fn load(&self, task: &Task) -> Result<Box<dyn QFunction>, PolicyError> {
+        let actions = task.controls.action_count().unwrap_or(0);
         let policy = match self {
+            PolicySource::Always(action) if *action < actions => {
+                let values = (0..actions).map(|index| f32::from(u8::from(index == *action)));
+                return Ok(Box::new(Always {
+                    sees: task.observer.len(),
+                    values: values.collect(),
+                }));
+            }
+            PolicySource::Always(action) => {
+                return Err(PolicyError::NoAction { action: *action, actions });
+            }
             PolicySource::Builtin(seed) => shipped(task.id, *seed)?,
             PolicySource::Safetensors(path) => parse(&self.to_string(), &read(path)?)?,
             PolicySource::Onnx(path) => policy_from_onnx(&read(path)?, BTreeMap::new())
                 .map_err(|error| PolicyError::Onnx { path: path.clone(), error })?,
         };
         let more = usize::from(policy.card().get(card::SEES).is_some_and(|sees| sees == BUDGET));
-        let actions = task.controls.action_count().unwrap_or(0);
         policy
             .check_task(task.observer.len() + more, actions)
             .map_err(|error| PolicyError::WrongTask { path: self.to_string(), error })?;
@@ -117,7 +157,7 @@ impl PolicySource {
             PolicySource::Safetensors(path) => {
                 Ok(Some(parse(&self.to_string(), &read(path)?)?.card().clone()))
             }
-            PolicySource::Onnx(_) => Ok(None),
+            PolicySource::Onnx(_) | PolicySource::Always(_) => Ok(None),
         }
     }
 }
@@ -129,6 +169,9 @@ impl FromStr for PolicySource {
         let unknown = || PolicyError::Unknown(text.to_owned());
         if let Some(seed) = text.strip_prefix("builtin:") {
             return seed.parse().map(PolicySource::Builtin).map_err(|_| unknown());
+        }
+        if let Some(action) = text.strip_prefix("always:") {
+            return action.parse().map(PolicySource::Always).map_err(|_| unknown());
         }
         let path = PathBuf::from(text);
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -143,6 +186,7 @@ impl std::fmt::Display for PolicySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             PolicySource::Builtin(seed) => write!(f, "builtin:{seed}"),
+            PolicySource::Always(action) => write!(f, "always:{action}"),
             PolicySource::Safetensors(path) | PolicySource::Onnx(path) => path.display().fmt(f),
         }
     }
@@ -222,6 +266,10 @@ mod tests {
         };
         assert!(refusal("mine.zip", &merge).contains("FILE.onnx"));
         assert!(refusal("builtin:first", &merge).contains("builtin:K"));
+        assert!(refusal("always:5", &merge).contains("there are 5, from 0"));
+        assert!(refusal("always:right", &merge).contains("always:K"));
+        let mut always = "always:3".parse::<PolicySource>().unwrap().load(&merge).unwrap();
+        assert_eq!(always.act(0, &vec![0.0; always.observation_len()]).unwrap(), 3);
         assert!(refusal("builtin:5", &merge).contains("builtin:0 to builtin:4"));
         assert!(refusal("absent.onnx", &merge).contains("absent.onnx"));
         assert!(refusal("builtin:0", &policy_task(TaskId::MergeV1)).contains("merge-v1"));

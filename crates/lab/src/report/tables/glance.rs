@@ -54,7 +54,28 @@ pub(super) fn at_a_glance(results: &Results<'_>) -> Table {
         note: "Promised is what the critic calls unavoidable (start, and where the look-ahead is limited what arrives) \
                plus the budget. Chosen is what the shield let the policy risk; surprise is what its critic did not foresee. \
                Where a critic is not known to be conservative in such traffic, nothing is promised."
-            .to_owned(),
+            .to_owned()
+            + &few(results),
+    }
+}
+
+/// What to make of rates of few episodes.
+fn few(results: &Results<'_>) -> String {
+    const ENOUGH: u64 = 200;
+    let tasks = results.tasks();
+    let regimes = results.regimes();
+    let cells = tasks.iter().flat_map(|task| regimes.iter().map(move |regime| (task, regime)));
+    let count = |(task, regime): (&&str, &&str)| -> u64 {
+        let units = results.units(Cell { task, regime: Some(regime), arm: "cpss" });
+        units.iter().map(|record| record.unit.episodes).sum()
+    };
+    match cells.map(count).filter(|count| *count > 0).min() {
+        Some(least) if least < ENOUGH => format!(
+            " With as few as {least} episodes in a task and regime one incident is {:.3} of them: such a run shows how \
+             things look, and does not test a promise.",
+            1.0 / least as f64
+        ),
+        _ => String::new(),
     }
 }
 

@@ -66,9 +66,14 @@ pub(crate) enum Kept {
 impl Kept {
     /// Whether so much is at most what was promised.
     pub(crate) fn of(found: &Estimate, promised: f64) -> Kept {
-        match found {
-            found if found.value <= promised => Kept::Yes,
-            found if found.interval[0] <= promised => Kept::WithinInterval,
+        Kept::by(found.value, found.interval, promised)
+    }
+
+    /// The same of a rate and its interval.
+    pub(crate) fn by(rate: f64, [low, _]: [f64; 2], promised: f64) -> Kept {
+        match rate {
+            rate if rate <= promised => Kept::Yes,
+            _ if low <= promised => Kept::WithinInterval,
             _ => Kept::No,
         }
     }
