@@ -191,19 +191,20 @@ def part_of(parts: Any, place: int) -> Any:
 def rows_of(log: Mapping[str, Any], incident: Incident | None) -> Iterator[Logged]:
     """Episodes of arrays with one row per decision."""
     for name in ("observations", "actions", "terminations", "truncations", *(() if incident is None else ("rewards",))):
-        if name not in log:
+        if log.get(name) is None:
             raise ValueError(f"the log has no `{name}`; it has {', '.join(sorted(log))}")
-    if incident is None and "incidents" not in log:
+    if incident is None and log.get("incidents") is None:
         raise ValueError("what must not happen? Give `incident`, or `incidents` in the log")
     count = len(log["actions"])
-    for name in ("terminations", "truncations", "incidents", "rewards", "next_observations"):
-        # Observations may be nested.
-        if name in log and not isinstance(log[name], (Mapping, tuple)) and len(log[name]) != count:
+    for name in ("observations", "terminations", "truncations", "incidents", "rewards", "next_observations"):
+        # Observations may be nested, and have one more, after the last action.
+        most = count + (name == "observations")
+        if log.get(name) is not None and not isinstance(log[name], (Mapping, tuple)) and not count <= len(log[name]) <= most:
             raise ValueError(f"the log has {count} actions, but {len(log[name])} `{name}`")
     for name in ("terminations", "truncations", "incidents"):
         # Half of an incident, or an unknown one, is none that could be learned from.
-        if name in log and not ((flags := np.asarray(log[name])).dtype.kind in "biuf" and np.isin(flags, (0, 1)).all()):
-            raise ValueError(f"`{name}` of the log have to be true or false")
+        if name in log and (np.ma.is_masked(log[name]) or not ((flags := np.asarray(log[name])).dtype.kind in "biuf" and np.isin(flags, (0, 1)).all())):
+            raise ValueError(f"`{name}` of the log have to be true or false, and none of them masked")
     episode = Logged([], [], UNKNOWN)
     for step in range(count):
         terminated, truncated = bool(log["terminations"][step]), bool(log["truncations"][step])
