@@ -17,7 +17,7 @@ use cpss_highway::{Task, TaskId};
 use cpss_learn::critic::scale::Scale;
 use cpss_learn::critic::{Critic, Shape};
 use cpss_learn::generator::{Generator, Purpose};
-use cpss_risk::card::Calibration;
+use cpss_risk::card::{Calibration, FEWEST_EPISODES};
 use cpss_risk::features::Inputs;
 use cpss_risk::{ActionKey, Card, LearnedRisk};
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub(crate) fn critic(task: &Task) -> LearnedRisk {
     let mut card = Card { resolution: 0.001, ..Card::new(task, 0.98) };
     card.calibration = Calibration {
         regimes: ["stationary", "high"].map(str::to_owned).to_vec(),
-        episodes: 1,
+        episodes: FEWEST_EPISODES,
         budgets: vec![0.01],
         shift: f64::from(critic.scale().shift),
         ..Calibration::default()
