@@ -67,7 +67,7 @@ def unmasked(observation: Any) -> Any:
     if isinstance(observation, tuple):
         return tuple(unmasked(part) for part in observation)
     if isinstance(observation, np.ma.MaskedArray) and np.ma.is_masked(observation):
-        return observation.astype(np.float64).filled(np.nan)
+        return np.ma.filled(observation.astype(np.float64), np.nan)
     return observation
 
 
