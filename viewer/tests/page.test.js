@@ -182,7 +182,7 @@ test("the certificate is the trace's, and its account adds up", async () => {
     assert.ok(Math.abs(values[4] - Number(record.crashed || record.off_road)) < 1e-9);
     const promised = await card.locator(".promise").textContent();
     const [start, , , arriving] = certificate.account;
-    const most = Number(/at most ([\d.e-]+) likely/.exec(promised ?? "")?.[1]);
+    const most = Number(/is at most ([\d.e-]+)/.exec(promised ?? "")?.[1]);
     const exact = start + arriving + trace.header.shield.budget;
     assert.ok(Math.abs(most - exact) <= 0.06 * exact, `${promised}, ${exact}`);
     assert.match(await card.textContent() ?? "", new RegExp(`${record.by_ledger} of ${record.interventions} refusals`));

@@ -61,7 +61,7 @@ test("where the critic was not calibrated the page says that nothing was promise
     });
     return words;
   };
-  assert.match(await said("high"), /Promised: an incident is at most [\d.e-]+ likely/);
+  assert.match(await said("high"), /Promised: the probability of an incident is at most [\d.e-]+/);
   assert.match(await said("high-0.1"), /Nothing was promised\./);
 });
 
