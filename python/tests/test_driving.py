@@ -1,5 +1,8 @@
 """Contract: around highway-env's own environments, whatever the policy observes there, the shield sees, predicts, decides
-and charges what it does in our world; what was judged is charged; and both do what the laboratory's records say."""
+and charges what it does in our world; what was judged is charged; and both do what the laboratory's records say.
+
+Longer than most: it is one contract, and its tests stay in one process on purpose. The original's intersection changes class
+attributes that other tasks of the process inherit, and some tests here are about just that."""
 
 import json
 import math

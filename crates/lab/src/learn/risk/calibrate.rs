@@ -189,7 +189,8 @@ impl Stage<'_> {
             if is_found || tenths >= MOST_LIFT {
                 return Ok((lifted, is_found));
             }
-            // A lift changes no decision, so that what is missing can be told from what there is.
+            // A lift changes hardly any decision (beside the floor, and where a risk would exceed 1), so that what is missing can
+            // be told from what there is.
             let more = (10.0 * accounts.missing_lift()).ceil().clamp(1.0, f64::from(MOST_LIFT));
             tenths = (tenths + more as u32).min(MOST_LIFT);
         }
