@@ -58,10 +58,11 @@ export function memoryWords(episode) {
   const { memory: start, memory_after: end, record } = episode;
   if (!start) return "";
   const { settings, found } = start;
-  const { shift } = found.recalibration;
+  const { shift, lift = 0 } = found.recalibration;
   const odds = shift > 0 ? `, their odds times ${number(Math.exp(shift))}` : "";
-  const said = [`Memory of ${found.episodes} episodes: log-odds of all risks raised by ${number(shift)}${odds}`];
-  if (end) said.push(`${number(end.recalibration.shift)} from the next episode on`);
+  const more = lift > 0 ? `, those of what cannot be avoided by ${number(lift)} more` : "";
+  const said = [`Memory of ${found.episodes} episodes: log-odds of all risks raised by ${number(shift)}${odds}${more}`];
+  if (end) said.push(`${number(end.recalibration.shift + (end.recalibration.lift ?? 0))} in all from the next episode on`);
   const evidence = average((end ?? found).evidence.sums);
   said.push(`evidence of incidents ${number(evidence)}, alarm at ${settings.alarm}`);
   const seen = (end ?? found).novelty;

@@ -33,7 +33,7 @@
  * @typedef {object} Memory What a shield has found in the episodes so far.
  * @property {number} episodes
  * @property {{sums: number[][], seen: number, alarm?: number}} evidence One sum for each stake, its value first.
- * @property {{learned: number, shift: number}} recalibration
+ * @property {{learned: number, shift: number, lift?: number}} recalibration
  * @property {{sums: number[][], seen: number, alarm?: number, alarms: number}} [novelty]
  *
  * @typedef {{rate: number, alarm: number, novelty?: {level: number}}} MemorySettings

@@ -102,6 +102,11 @@ impl Memory {
     }
 
     #[getter]
+    fn lift(&self) -> f64 {
+        self.memory.recalibration().lift()
+    }
+
+    #[getter]
     fn novelty(&self) -> Option<f64> {
         self.memory.novelty().map(cpss_shield::Novelty::value)
     }
@@ -192,7 +197,8 @@ impl MemoryInUse {
         let recalibration = self.memory.recalibration();
         let mut costs = vec![0.0; risks.len()];
         let unavoidable = self.rules.costs(recalibration, risks, &mut costs);
-        let raised: Vec<f64> = risks.iter().map(|risk| recalibration.raise(*risk)).collect();
+        let raising = recalibration.raising(risks);
+        let raised: Vec<f64> = risks.iter().map(|risk| raising.raise(*risk)).collect();
         let [costs, raised] = [costs, raised].map(|numbers| PyArray1::from_vec(py, numbers));
         Ok((costs, raised, unavoidable.map_err(value_error)?))
     }
@@ -258,11 +264,11 @@ impl MemoryInUse {
         }
     }
 
-    /// The shift in force, the evidence, and the alarm, which is empty if there is none.
+    /// The shift and the lift in force, the evidence, and the alarm, which is empty if there is none.
     #[getter]
-    fn said(&self) -> (f64, f64, String) {
+    fn said(&self) -> (f64, f64, f64, String) {
         let (evidence, recalibration) = (self.memory.evidence(), self.memory.recalibration());
-        (recalibration.shift(), evidence.value(), alarms(&self.memory))
+        (recalibration.shift(), recalibration.lift(), evidence.value(), alarms(&self.memory))
     }
 }
 

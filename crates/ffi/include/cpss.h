@@ -299,8 +299,10 @@ typedef struct {
     double resolution;
     // How fast risks are raised when incidents come unforeseen; 0 for not at all.
     double rate;
-    // The most by which log-odds are ever raised. From 0 to 40.
+    // The most by which the log-odds of all risks are ever raised. From 0 to 40.
     double max_shift;
+    // The most by which those of what cannot be avoided are lifted beyond that. From 0 to 40.
+    double max_lift;
     // The level of evidence at which an alarm is raised: without cause it comes once in as many
     // decisions or more, on average. At least 1.
     double alarm;
@@ -397,8 +399,10 @@ typedef struct {
     double unresolved;
     // The evidence that the critic underestimates risk, over all episodes.
     double evidence;
-    // By how much log-odds are raised now.
+    // By how much the log-odds of all risks are raised now,
     double shift;
+    // and by how much more those of what cannot be avoided.
+    double lift;
     // Decisions settled.
     uint64_t steps;
     // Proposals that ran, or in shadow mode would have.

@@ -128,8 +128,10 @@ pub struct CpssCertificate {
     pub unresolved: f64,
     /// The evidence that the critic underestimates risk, over all episodes.
     pub evidence: f64,
-    /// By how much log-odds are raised now.
+    /// By how much the log-odds of all risks are raised now,
     pub shift: f64,
+    /// and by how much more those of what cannot be avoided.
+    pub lift: f64,
     /// Decisions settled.
     pub steps: u64,
     /// Proposals that ran, or in shadow mode would have.
@@ -270,6 +272,7 @@ impl From<Certificate> for CpssCertificate {
             unresolved: part(cpss_shield::Account::unresolved),
             evidence: memory.map_or(f64::NAN, |memory| memory.evidence().value()),
             shift: memory.map_or(f64::NAN, |memory| memory.recalibration().shift()),
+            lift: memory.map_or(f64::NAN, |memory| memory.recalibration().lift()),
             steps: certificate.steps,
             admitted,
             replaced,

@@ -104,8 +104,10 @@ pub struct CpssTerms {
     pub resolution: f64,
     /// How fast risks are raised when incidents come unforeseen; 0 for not at all.
     pub rate: f64,
-    /// The most by which log-odds are ever raised. From 0 to 40.
+    /// The most by which the log-odds of all risks are ever raised. From 0 to 40.
     pub max_shift: f64,
+    /// The most by which those of what cannot be avoided are lifted beyond that. From 0 to 40.
+    pub max_lift: f64,
     /// The level of evidence at which an alarm is raised: without cause it comes once in as many
     /// decisions or more, on average. At least 1.
     pub alarm: f64,
@@ -138,8 +140,8 @@ pub extern "C" fn cpss_settings(budget: f64, horizon: u32) -> CpssSettings {
 /// The terms of a critic that sees to the end of an episode: no resolution, no raising of risks, an alarm at 10,000.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpss_terms() -> CpssTerms {
-    let RiskSpec { gamma, resolution, rate, max_shift, alarm, .. } = RiskSpec::new();
-    CpssTerms { gamma, resolution, rate, max_shift, alarm }
+    let RiskSpec { gamma, resolution, rate, max_shift, max_lift, alarm, .. } = RiskSpec::new();
+    CpssTerms { gamma, resolution, rate, max_shift, max_lift, alarm }
 }
 
 /// The name of the first setting that is out of its range, such as "budget"; null if all are good. `terms` may be
@@ -200,15 +202,16 @@ impl CpssSettings {
 impl CpssTerms {
     /// The checked rules, or the name of the first term that is out of its range.
     pub(crate) fn rules(&self) -> Result<RiskRules, &'static CStr> {
-        let CpssTerms { gamma, resolution, rate, max_shift, alarm } = *self;
-        let spec = RiskSpec { gamma, resolution, rate, max_shift, alarm, ..RiskSpec::new() };
+        let CpssTerms { gamma, resolution, rate, max_shift, max_lift, alarm } = *self;
+        let precaution = RiskSpec::new().precaution;
+        let spec = RiskSpec { gamma, resolution, rate, max_shift, max_lift, alarm, precaution };
         RiskRules::new(spec).map_err(|error| name(&error))
     }
 }
 
 /// The field's name as C has it.
 fn name(error: &OutOfRange) -> &'static CStr {
-    const NAMES: [&CStr; 15] = [
+    const NAMES: [&CStr; 16] = [
         c"budget",
         c"horizon",
         c"epsilon",
@@ -223,6 +226,7 @@ fn name(error: &OutOfRange) -> &'static CStr {
         c"resolution",
         c"rate",
         c"max_shift",
+        c"max_lift",
         c"alarm",
     ];
     let field = error.field.strip_prefix("gain.").unwrap_or(error.field);
@@ -262,6 +266,7 @@ mod tests {
             (c"resolution", CpssTerms { resolution: 1.0, ..cpss_terms() }),
             (c"rate", CpssTerms { rate: nan, ..cpss_terms() }),
             (c"max_shift", CpssTerms { max_shift: 41.0, ..cpss_terms() }),
+            (c"max_lift", CpssTerms { max_lift: -1.0, ..cpss_terms() }),
             (c"alarm", CpssTerms { alarm: 0.0, ..cpss_terms() }),
         ] {
             assert_eq!(bad.rules().unwrap_err(), name);

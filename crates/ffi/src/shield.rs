@@ -307,7 +307,7 @@ impl Inside {
         let situation = Situation { proposal, costs, preferences, density };
         let decision = self.shield.judge(&situation).map_err(status_of)?;
         let ran = values.get(decision.executed()).copied().unwrap_or(f64::NAN);
-        let raise = |risk: &Risk| risk.memory.recalibration().raise(ran);
+        let raise = |risk: &Risk| risk.memory.recalibration().raising(values).raise(ran);
         let risk = self.risk.as_ref().map_or(f64::NAN, raise);
         self.pending = Some(Pending { decision, unavoidable, risk });
         Ok(CpssDecision::of(&decision, unavoidable, risk))

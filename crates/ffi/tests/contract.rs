@@ -101,7 +101,7 @@ fn risks_and_their_account_are_the_cores() {
         assert_eq!((status, decision.executed), (CpssStatus::Ok, wanted.executed()));
         same(decision.unavoidable, unavoidable);
         same(decision.cost_proposed, wanted.cost_proposed());
-        let risk = memory.recalibration().raise(risks[wanted.executed()]);
+        let risk = memory.recalibration().raising(&risks).raise(risks[wanted.executed()]);
         same(decision.risk_executed, risk);
         let settled = core.settle_predicted(wanted).unwrap();
         same(here.settle(f64::NAN).1.unwrap().charge, settled.charge);

@@ -76,7 +76,7 @@ pub struct EpisodeRecord {
     pub arriving: f64,
     /// The evidence, at the end, that the critic underestimates risk.
     pub evidence: f64,
-    /// The shift of its log-odds that its surprises have led to.
+    /// By how much the log-odds of what cannot be avoided are raised, as its surprises have led to.
     pub recalibration: f64,
     /// How badly the episode's scenes were foretold, where that is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -60,7 +60,7 @@ fn in_risk_mode(criterion: &mut Criterion) {
                 density: black_box(0.3),
             };
             let decision = shield.judge(&situation).expect("the shape is sound");
-            let risk = memory.recalibration().raise(risks[decision.executed()]);
+            let risk = memory.recalibration().raising(&risks).raise(risks[decision.executed()]);
             let settled = shield.settle_predicted(decision).expect("the decision is fresh");
             if let Some(surprise) = account.enter(unavoidable, risk, settled.charge) {
                 memory.learn(surprise);

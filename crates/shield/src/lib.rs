@@ -106,7 +106,7 @@
 //!     let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs)?;
 //!     let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 };
 //!     let decision = shield.judge(&situation)?;
-//!     let risk = memory.recalibration().raise(risks[decision.executed()]);
+//!     let risk = memory.recalibration().raising(&risks).raise(risks[decision.executed()]);
 //!     let settled = shield.settle_predicted(decision)?;
 //!     if let Some(surprise) = account.enter(unavoidable, risk, settled.charge) {
 //!         memory.learn(surprise);
@@ -255,23 +255,29 @@
 //! precaution it can raise every risk at once, to a shift of [`RiskSpec::precaution`].
 //! `proofs/novelty_mean.smt2` is the step, `proofs/novelty_stays_usable.smt2` the sum in doubles.
 //!
-//! [`Recalibration`] raises the log-odds of every risk by a shift `b >= 0`, and learns it from the
-//! surprises: `b <- b + eta d`, kept within `[0, b_max]`. It never lowers a risk. What it has learned
-//! comes into force when an episode ends: [`Memory::end_episode`]. Within an episode the shift stands
+//! [`Recalibration`] raises log-odds by `r >= 0`, and learns it from the
+//! surprises: `r <- r + eta d`, kept within `[0, r_max]`. It never lowers a risk. What it has learned
+//! comes into force when an episode ends: [`Memory::end_episode`]. Up to [`RiskSpec::max_shift`] it is a shift of every risk:
+//! the shield becomes more cautious. Within an episode the shift stands
 //! still, and so keeps a conservative critic conservative: the raised risk is a concave function of the
 //! risk, with 0 and 1 where they were (`proofs/recalibration_stays_conservative.smt2`). The promise and
 //! the run length hold for the raised critic, too. The resolution stays
 //! as it is: a shield that is surprised minds smaller differences.
 //!
-//! > **Theorem.** As long as the upper limit `b_max` never held the shift back, the sum of all surprises since the memory
-//! > was opened is at most `b / eta`, so at most `b_max / eta`. Their mean over `n` episodes is at most
-//! > `b_max / (eta n)`.
+//! What is learned beyond, up to [`RiskSpec::max_lift`] more, lifts what cannot be avoided, and all actions of a scene alike: a critic that needs so
+//! much no longer knows what is dangerous, and to mind what it says all the more does harm. The shield decides as before, and its promise is what
+//! it sees happen. A lift keeps a conservative critic so only as long as the least risky actions run
+//! (`proofs/lift_stays_conservative.smt2`; its controls show why no further).
 //!
-//! *Proof.* Without the upper limit, `b` becomes `max(0, b + eta d)`, which is at least `b + eta d`; a precaution only raises
-//! it. As `b` starts at 0, it is at least `eta` times the sum of all `d`. ∎
+//! > **Theorem.** As long as the upper limit `r_max` never held `r` back, the sum of all surprises since the memory
+//! > was opened is at most `r / eta`, so at most `r_max / eta`. Their mean over `n` episodes is at most
+//! > `r_max / (eta n)`.
+//!
+//! *Proof.* Without the upper limit, `r` becomes `max(0, r + eta d)`, which is at least `r + eta d`; a precaution only raises
+//! it. As `r` starts at 0, it is at least `eta` times the sum of all `d`. ∎
 //!
 //! Nothing is assumed of the critic, the policy or the world: a recalibrated critic is conservative on
-//! average in the long run, or its shift has reached the limit.
+//! average in the long run, or `r` has reached the limit.
 //!
 //! The memory of a fleet is that of one system that lived through all of its episodes in a row:
 //! [`Memory::fork`] gives each system its own, and [`Memory::join`] puts them together. Over a system's decisions `S` becomes
@@ -348,7 +354,7 @@ pub use gain::GainSpec;
 pub use ledger::Ledger;
 pub use memory::{Alarm, AlarmKind, JoinError, Memory};
 pub use novelty::{Novelty, NoveltyScale};
-pub use recalibration::Recalibration;
+pub use recalibration::{Raising, Recalibration};
 pub use risk::{CostCount, RiskRules, RiskSpec};
 pub use shield::Shield;
 pub use situation::{JudgeError, Situation};

@@ -32,7 +32,7 @@ impl Memory {
     pub(crate) const fn new(spec: &RiskSpec) -> Memory {
         Memory {
             evidence: Evidence::new(spec.alarm),
-            recalibration: Recalibration::new(spec.rate, spec.max_shift),
+            recalibration: Recalibration::new(spec.rate, spec.max_shift, spec.max_lift),
             novelty: None,
             precaution: spec.precaution,
             episodes: 0,
@@ -226,7 +226,7 @@ impl Memory {
     ///
     /// A number that no memory of these settings can hold, or a novelty where none is watched.
     pub fn recall(self, state: &MemoryState) -> Result<Memory, OutOfRange> {
-        state.check(self.recalibration.max_shift())?;
+        state.check(self.recalibration.limits())?;
         let novelty = match (self.novelty, state.novelty) {
             (None, Some(found)) => {
                 return Err(OutOfRange { field: "novelty", value: average(&found.sums) });
@@ -261,7 +261,11 @@ impl fmt::Display for Memory {
                 None => write!(f, ", below the alarm at {}", Short(novelty.level()))?,
             }
         }
-        write!(f, "; log-odds raised by {}", Short(recalibration.shift()))
+        write!(f, "; log-odds raised by {}", Short(recalibration.shift()))?;
+        match recalibration.lift() {
+            0.0 => Ok(()),
+            lift => write!(f, ", and of what cannot be avoided by {} more", Short(lift)),
+        }
     }
 }
 

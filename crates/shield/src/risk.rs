@@ -32,10 +32,13 @@ pub struct RiskSpec {
     /// The greatest shift of the log-odds that the recalibration may reach. At least 0, at most
     /// [`RiskSpec::MAX_SHIFT`].
     pub max_shift: f64,
+    /// How far beyond it the recalibration may lift the log-odds of what cannot be avoided. At least 0, at most
+    /// [`RiskSpec::MAX_SHIFT`].
+    pub max_lift: f64,
     /// The level `A` at which the evidence raises an alarm. At least 1 and finite.
     pub alarm: f64,
-    /// The shift that risks are raised to, at least, when the world turns out not to be the calibrated one: an alarm of
-    /// a [`Novelty`](crate::Novelty). 0 for none. At most the greatest shift.
+    /// What the log-odds are raised to, at least, when the world turns out not to be the calibrated one: an alarm of
+    /// a [`Novelty`](crate::Novelty). 0 for none. At most the greatest shift and lift together.
     pub precaution: f64,
 }
 
@@ -51,6 +54,7 @@ impl RiskSpec {
             resolution: 0.0,
             rate: 0.0,
             max_shift: 3.0,
+            max_lift: 12.0,
             alarm: 1e4,
             precaution: 0.0,
         }
@@ -86,14 +90,16 @@ impl RiskRules {
     ///
     /// The first field, in the order of [`RiskSpec`], whose value is out of its range.
     pub fn new(spec: RiskSpec) -> Result<RiskRules, OutOfRange> {
-        let RiskSpec { gamma, resolution, rate, max_shift, alarm, precaution } = spec;
+        let RiskSpec { gamma, resolution, rate, max_shift, max_lift, alarm, precaution } = spec;
+        let within = |most: f64, value: f64| (0.0..=most).contains(&value);
         for (field, value, in_range) in [
             ("gamma", gamma, 0.0 < gamma && gamma <= 1.0),
             ("resolution", resolution, (0.0..1.0).contains(&resolution)),
             ("rate", rate, usable(rate)),
-            ("max_shift", max_shift, (0.0..=RiskSpec::MAX_SHIFT).contains(&max_shift)),
+            ("max_shift", max_shift, within(RiskSpec::MAX_SHIFT, max_shift)),
+            ("max_lift", max_lift, within(RiskSpec::MAX_SHIFT, max_lift)),
             ("alarm", alarm, (1.0..f64::INFINITY).contains(&alarm)),
-            ("precaution", precaution, (0.0..=max_shift).contains(&precaution)),
+            ("precaution", precaution, within(max_shift + max_lift, precaution)),
         ] {
             if !in_range {
                 return Err(OutOfRange { field, value });
@@ -126,6 +132,7 @@ impl RiskRules {
     /// spent any more, only that one runs. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
     /// critic's numbers have overflowed, and neither is to be had for nothing.
     ///
+    /// A lift in force raises all alike, and so what cannot be avoided but no cost, until a risk would exceed 1.
     /// The resolution does not grow with the shift in force: in a world that the critic was not calibrated in nobody
     /// knows what is noise, and a shield that is surprised has to mind smaller differences.
     ///
@@ -141,9 +148,10 @@ impl RiskRules {
         if risks.len() != costs.len() {
             return Err(CostCount { risks: risks.len(), costs: costs.len() });
         }
+        let raising = recalibration.raising(risks);
         let mut unavoidable = 1.0;
         for (&risk, cost) in risks.iter().zip(&mut *costs) {
-            let raised = recalibration.raise(risk);
+            let raised = raising.raise(risk);
             // Accepted by a comparison that a NaN fails, so `V` is a probability.
             if is_probability(raised) && raised <= unavoidable {
                 unavoidable = raised;
@@ -237,6 +245,24 @@ mod tests {
     }
 
     #[test]
+    fn a_lift_raises_what_cannot_be_avoided_and_no_cost() {
+        let spec = RiskSpec { rate: 2.0, max_shift: 0.0, ..RiskSpec::new() };
+        let rules = RiskRules::new(spec).unwrap();
+        let mut memory = rules.memory();
+        let risks = [0.25, 0.125, 0.5];
+        let mut costs = [[0.0; 3]; 2];
+        let before = rules.costs(memory.recalibration(), &risks, &mut costs[0]).unwrap();
+        memory.end_episode(Some(0.5));
+        let after = rules.costs(memory.recalibration(), &risks, &mut costs[1]).unwrap();
+        let log_odds = |risk: f64| (risk / (1.0 - risk)).ln();
+        assert!((log_odds(after) - log_odds(before) - 1.0).abs() < 1e-12, "{before} {after}");
+        assert!(
+            costs[0].iter().zip(&costs[1]).all(|(old, new)| (old - new).abs() < 1e-15),
+            "{costs:?}"
+        );
+    }
+
+    #[test]
     fn what_is_no_probability_has_no_usable_cost() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e-9, 1.0_f64.next_up()] {
             let (unavoidable, costs) = costs(0.0, [0.5, bad, 0.75]);
@@ -269,6 +295,7 @@ mod tests {
                 ("resolution", RiskSpec { resolution: bad, ..SPEC }),
                 ("rate", RiskSpec { rate: bad, ..SPEC }),
                 ("max_shift", RiskSpec { max_shift: bad, ..SPEC }),
+                ("max_lift", RiskSpec { max_lift: bad, ..SPEC }),
                 ("alarm", RiskSpec { alarm: bad, ..SPEC }),
                 ("precaution", RiskSpec { precaution: bad, ..SPEC }),
             ] {
@@ -276,7 +303,7 @@ mod tests {
             }
         }
         assert!(RiskRules::new(RiskSpec { gamma: 0.0, ..SPEC }).is_err());
-        let too_much = RiskSpec { precaution: 1.5, max_shift: 1.0, ..SPEC };
+        let too_much = RiskSpec { precaution: 1.5, max_shift: 1.0, max_lift: 0.25, ..SPEC };
         assert_eq!(RiskRules::new(too_much).unwrap_err().field, "precaution");
     }
 }

@@ -43,8 +43,10 @@ pub struct EvidenceState {
 pub struct RecalibrationState {
     /// What has been learned, in force or not yet.
     pub learned: f64,
-    /// The shift in force.
+    /// The shift in force,
     pub shift: f64,
+    /// and the lift.
+    pub lift: f64,
     /// What surprises have added to what is learned since the last fork.
     pub gained: f64,
 }
@@ -83,18 +85,19 @@ impl NoveltyState {
 }
 
 impl MemoryState {
-    /// Checks every number against what a memory of this greatest shift can hold.
-    pub(crate) fn check(&self, max_shift: f64) -> Result<(), OutOfRange> {
-        let RecalibrationState { learned, shift, gained } = self.recalibration;
-        let is_shift = |value: f64| (0.0..=max_shift).contains(&value);
+    /// Checks every number against what a memory of these greatest shifts and lifts can hold.
+    pub(crate) fn check(&self, [max_shift, max_lift]: [f64; 2]) -> Result<(), OutOfRange> {
+        let RecalibrationState { learned, shift, lift, gained } = self.recalibration;
+        let up_to = |most: f64, value: f64| (0.0..=most).contains(&value);
         let fault = |field, value| Err(OutOfRange { field, value });
         let bad = |sums: &[Sum; 3]| sums.iter().find(|sum| !sum.is_usable()).map(|sum| sum.value);
         if let Some(value) = bad(&self.evidence.sums) {
             return fault("evidence.sums", value);
         }
         for (field, value, in_range) in [
-            ("recalibration.learned", learned, is_shift(learned)),
-            ("recalibration.shift", shift, is_shift(shift)),
+            ("recalibration.learned", learned, up_to(max_shift + max_lift, learned)),
+            ("recalibration.shift", shift, up_to(max_shift, shift)),
+            ("recalibration.lift", lift, up_to(max_lift, lift)),
             ("recalibration.gained", gained, gained.is_finite()),
         ] {
             if !in_range {

@@ -47,7 +47,7 @@ proptest! {
             let situation =
                 Situation { proposal: *proposal, costs: &costs, preferences: &[], density: 0.1 };
             let decision = shield.judge(&situation).unwrap();
-            let risk = memory.recalibration().raise(risks[decision.executed()]);
+            let risk = memory.recalibration().raising(&risks).raise(risks[decision.executed()]);
             let settled = shield.settle_predicted(decision).unwrap();
             let surprise = account.enter(unavoidable, risk, settled.charge);
             // Where an incident is certain, and where nothing usable was foretold, 1 is charged and less was chosen.

@@ -206,7 +206,7 @@ fn a_certificate_in_risk_mode_tells_the_account() -> Result<(), StaleDecision> {
         let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
         let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 };
         let decision = shield.judge(&situation).unwrap();
-        let risk = memory.recalibration().raise(risks[decision.executed()]);
+        let risk = memory.recalibration().raising(&risks).raise(risks[decision.executed()]);
         let settled = shield.settle_predicted(decision)?;
         assert_eq!(account.enter(unavoidable, risk, settled.charge), surprise);
     }

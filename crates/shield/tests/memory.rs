@@ -18,8 +18,14 @@ use strategies::any_float;
 const SCALE: NoveltyScale =
     NoveltyScale { borders: [1.0, 2.0, 3.0, 4.0, 5.0], bounds: [0.6, 0.3, 0.2, 0.15, 0.1, 0.1] };
 
-const SPEC: RiskSpec =
-    RiskSpec { rate: 0.3, max_shift: 2.0, precaution: 1.0, alarm: 1e6, ..RiskSpec::new() };
+const SPEC: RiskSpec = RiskSpec {
+    rate: 0.3,
+    max_shift: 2.0,
+    max_lift: 1.0,
+    precaution: 1.0,
+    alarm: 1e6,
+    ..RiskSpec::new()
+};
 
 /// A memory that watches scores, up to this level.
 fn memory(spec: RiskSpec, level: f64) -> Memory {
@@ -115,7 +121,7 @@ proptest! {
         (before, each) in (episodes(4), prop::collection::vec(episodes(4), 1..6)),
     ) {
         // Levels that nothing reaches, and a limit that no shift does, so that all of it is affine.
-        let spec = RiskSpec { alarm: 1e200, rate: 0.01, max_shift: 40.0, ..SPEC };
+        let spec = RiskSpec { alarm: 1e200, rate: 0.01, max_shift: 40.0, max_lift: 40.0, ..SPEC };
         let mut base = memory(spec, 1e200);
         before.iter().for_each(|episode| live(&mut base, episode));
         let mut one = base;
@@ -223,7 +229,7 @@ proptest! {
         rate in 0.01..1.0_f64,
         precaution in 0.0..3.0_f64,
     ) {
-        let spec = RiskSpec { rate, max_shift: 3.0, precaution, ..SPEC };
+        let spec = RiskSpec { rate, max_shift: 1.0, max_lift: 2.0, precaution, ..SPEC };
         let (mut memory, mut sum, mut is_clamped) = (memory(spec, 15.0), 0.0, false);
         for episode in &lived {
             for surprise in &episode.0 {

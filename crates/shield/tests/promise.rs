@@ -111,7 +111,11 @@ impl Critic<'_> {
             }
             let mut after = shield;
             let charge = after.settle_predicted(decision).unwrap().charge;
-            let risk = self.memory.recalibration().raise(self.risks[step][state][action]);
+            let risk = self
+                .memory
+                .recalibration()
+                .raising(&self.risks[step][state])
+                .raise(self.risks[step][state][action]);
             let swallowed = (risk - unavoidable - charge).max(0.0);
             let now = self.world.incident[state][action];
             let mut expected = now - swallowed;

@@ -9,7 +9,7 @@ floats travel as 16 hexadecimal digits, so that not one bit is lost on the way.
     settle OBSERVED          settles the last judged proposal
     critic GAMMA RESOLUTION RATE MAX_SHIFT PRECAUTION LEVEL BORDER*5 BOUND*6     opens the first episode's account
     risks RISK...            what each action costs, once its risk is raised
-    enter EXECUTED CHARGE    the account, the evidence and the shift after it
+    enter EXECUTED CHARGE    the account, the evidence, the shift and the lift after it
     close INCIDENT SCORE     likewise, and then opens the next episode's account
 
 After each settlement it also checks the anytime envelope in exact rational arithmetic, twice: the
@@ -189,9 +189,9 @@ class Critic:
     WEIGHTS = (1 / 32, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 
     def __init__(self, words: list[str]) -> None:
-        self.gamma, self.resolution, self.eta, self.b_max, self.precaution, self.level, *scale = map(number, words)
+        self.gamma, self.resolution, self.eta, self.b_max, self.l_max, self.precaution, self.level, *scale = map(number, words)
         self.borders, self.bounds = scale[:5], scale[5:]
-        self.b, self.learned, self.S = 0.0, 0.0, [0.0, 0.0, 0.0]
+        self.b, self.l, self.learned, self.S = 0.0, 0.0, 0.0, [0.0, 0.0, 0.0]
         self.N, self.alarms = [0.0, 0.0, 0.0], 0
         self.open()
 
@@ -200,14 +200,13 @@ class Critic:
         self.pending, self.exact = None, None
 
     def costs(self, risks) -> str:
-        self.risks = [self.raised(risk) for risk in risks]
+        self.risks = [raised(risk, self.b) for risk in risks]
+        V = min([risk for risk in self.risks if 0.0 <= risk <= 1.0], default=1.0)
+        if self.l > 0.0:
+            added = raised(V, self.l) - V
+            self.risks = [min(risk + added, 1.0) if 0.0 <= risk <= 1.0 else risk for risk in self.risks]
         self.V = min([risk for risk in self.risks if 0.0 <= risk <= 1.0], default=1.0)
         return " ".join([bits(self.V)] + [bits(self.cost(risk)) for risk in self.risks])
-
-    def raised(self, rho) -> float:
-        if not 0.0 < rho < 1.0 or self.b == 0.0:
-            return rho
-        return rho * math.exp(self.b) / (1.0 - rho + rho * math.exp(self.b))
 
     def cost(self, rho) -> float:
         if not 0.0 <= rho <= 1.0:
@@ -238,7 +237,8 @@ class Critic:
             self.N, self.alarms = [0.0, 0.0, 0.0], self.alarms + 1
             if self.alarms == 1:
                 self.learned = max(self.learned, self.precaution)
-        self.b = self.learned
+        self.b = min(self.learned, self.b_max)
+        self.l = self.learned - self.b
         told = self.report(self.exact == int(incident))
         self.open()
         return told
@@ -249,15 +249,22 @@ class Critic:
         self.exact += exactly - expected_exactly
         d = happened - rho if 0.0 <= rho <= 1.0 else 1.0
         self.S = self.bets(self.S, d)
-        self.learned = min(max(self.learned + self.eta * d, 0.0), self.b_max)
+        self.learned = min(max(self.learned + self.eta * d, 0.0), self.b_max + self.l_max)
 
     def bets(self, sums, gain) -> list[float]:
         return [min((S + 1.0) * (1.0 + stake * gain), 1e300) for S, stake in zip(sums, self.STAKES)]
 
     def report(self, balances) -> str:
-        parts = (self.start, self.chosen, self.surprise, self.arriving, sum(self.S) / 3, self.b, self.learned)
+        parts = (self.start, self.chosen, self.surprise, self.arriving, sum(self.S) / 3, self.b, self.l, self.learned)
         parts += (sum(self.N) / 3, float(self.alarms))
         return " ".join(map(bits, parts)) + (" balances" if balances else " unbalanced")
+
+
+def raised(rho: float, by: float) -> float:
+    """A probability whose log-odds are raised."""
+    if not 0.0 < rho < 1.0 or by == 0.0:
+        return rho
+    return rho * math.exp(by) / (1.0 - rho + rho * math.exp(by))
 
 
 def usable(x: float) -> bool:

@@ -154,7 +154,7 @@ fn greedy_runs_stay_within_the_exact_envelope() {
     transcript.compare(|answer, line| answer.text() == line);
 }
 
-/// Episodes of a critic: costs, account, evidence and shift. The exponential of the shift is
+/// Episodes of a critic: costs, account, evidence, shift and lift. The exponentials of these are
 /// computed differently on the two sides, so without a rate they must agree in every bit, and
 /// with one to 1e-10.
 #[test]
@@ -186,14 +186,25 @@ impl Transcript {
         let gamma = if random.uniform() < 0.5 { 1.0 } else { random.uniform().max(0.1) };
         let resolution = if random.uniform() < 0.5 { 0.0 } else { 0.1 * random.uniform() };
         let precaution = if rate > 0.0 { random.uniform() } else { 0.0 };
-        let spec =
-            RiskSpec { gamma, resolution, rate, max_shift: 1.5, precaution, ..RiskSpec::new() };
+        let (max_shift, max_lift) = (1.5 * random.uniform(), 1.5);
+        let spec = RiskSpec {
+            gamma,
+            resolution,
+            rate,
+            max_shift,
+            max_lift,
+            precaution,
+            ..RiskSpec::new()
+        };
         let (level, mut borders) =
             (20.0 + 100.0 * random.uniform(), [0; 5].map(|_| random.uniform()));
         borders.sort_by(f64::total_cmp);
         let bounds = [0; 6].map(|_| 0.01 + 0.4 * random.uniform());
-        let numbers =
-            [&[gamma, resolution, rate, 1.5, precaution, level], &borders[..], &bounds[..]];
+        let numbers = [
+            &[gamma, resolution, rate, max_shift, max_lift, precaution, level],
+            &borders[..],
+            &bounds[..],
+        ];
         let words: Vec<String> = numbers.concat().into_iter().map(bits).collect();
         self.questions += &format!("critic {}\n", words.join(" "));
         self.answers.push(Answer::Ready);
@@ -225,7 +236,7 @@ impl Transcript {
             let executed = (random.uniform() * 3.0) as usize;
             let charge = if costs[executed].is_nan() { 1.0 } else { costs[executed] };
             self.questions += &format!("enter {executed} {}\n", bits(charge));
-            let risk = memory.recalibration().raise(risks[executed]);
+            let risk = memory.recalibration().raising(&risks).raise(risks[executed]);
             let surprise = account.enter(unavoidable, risk, charge);
             surprise.into_iter().for_each(|surprise| memory.learn(surprise));
             self.account_line(&account, memory);
@@ -249,6 +260,7 @@ impl Transcript {
             account.arriving(),
             memory.evidence().value(),
             memory.recalibration().shift(),
+            memory.recalibration().lift(),
             memory.recalibration().learned(),
             memory.novelty().unwrap().value(),
             memory.novelty().unwrap().alarms() as f64,

@@ -92,6 +92,11 @@ class Memory:
         return self._found.shift
 
     @property
+    def lift(self) -> float:
+        """By how much more those of what cannot be avoided are raised: where the shift is at its greatest and incidents still surprise."""
+        return self._found.lift
+
+    @property
     def novelty(self) -> float | None:
         """How strongly traffic speaks against being what the critic was calibrated in; None if nobody watches it."""
         return self._found.novelty
@@ -143,6 +148,11 @@ class Remembering:
         """The shift in force."""
         return self._inner.said[0]
 
+    @property
+    def lift(self) -> float:
+        """The lift in force."""
+        return self._inner.said[1]
+
     def begin(self) -> dict[str, Any]:
         """An episode begins. Gives what there is to say of it."""
         self._inner.begin(None if self._driver is None else self._driver.world())
@@ -155,13 +165,13 @@ class Remembering:
             self._inner.learn(shield.surprise)
 
     def follow(self, is_over: bool) -> dict[str, Any]:
-        """A decision was made, and the episode is over or not. Gives what there is to say of it: the shift is the one that it was made under."""
-        world, shift = None if self._driver is None else self._driver.world(), self.shift
+        """A decision was made, and the episode is over or not. Gives what there is to say of it: shift and lift are those that it was made under."""
+        world, in_force = None if self._driver is None else self._driver.world(), {"shift": self.shift, "lift": self.lift}
         if world is not None:
             self._inner.look(world)
         if is_over:
             self._end(is_whole=True)
-        return {**self.report(), "shift": shift}
+        return {**self.report(), **in_force}
 
     def leave(self, shield: _native.Shield) -> None:
         """Another episode is about to begin. One that goes on ends here, and its last decision teaches nothing."""
@@ -172,7 +182,7 @@ class Remembering:
 
     def report(self) -> dict[str, Any]:
         """What ``info["shield"]`` says of it."""
-        return dict(zip(("shift", "evidence", "alarm"), self._inner.said))
+        return dict(zip(("shift", "lift", "evidence", "alarm"), self._inner.said))
 
     def found(self) -> Memory:
         """What was found up to now."""

@@ -104,8 +104,9 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it
     grows by 1 a step without any, and without cause it passes ``A`` after ``A`` steps or more, on average.
 
-    With a ``memory``, ``evidence`` is that of all episodes, and there are two keys more: ``shift``, by which the log-odds of this
-    decision's risks were raised, and ``alarm``, why somebody has to look after the critic, or an empty text.
+    With a ``memory``, ``evidence`` is that of all episodes, and there are three keys more: ``shift``, by which the log-odds of this
+    decision's risks were raised, ``lift``, by which those of what cannot be avoided were raised further, and ``alarm``, why
+    somebody has to look after the critic, or an empty text.
 
     Around a driving task, ``info["cost"]`` is how close the step came to anything, as :class:`cpss.DrivingEnv` says. It is
     reported and not charged: what is charged is ``cost_executed``.
@@ -308,7 +309,7 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
         """What can be said of this episode so far: budget, spent and whether the budget was kept, excess, envelope and
         whether that held at every step, and how often the shield did what. For driving also the ``account`` of risk with its
         four parts, the ``promise``, the ``evidence``, and, once it is over, whether there was an ``incident``; otherwise
-        these are None. With a memory also the ``shift`` and the ``alarm``."""
+        these are None. With a memory also the ``shift``, the ``lift`` and the ``alarm``."""
         return {**self._shield.certificate(), **({} if self._memory is None else self._memory.report())}
 
     @property

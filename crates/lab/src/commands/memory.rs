@@ -151,17 +151,28 @@ fn document(name: &str, file: &MemoryFile) -> Result<serde_json::Value> {
         "episodes": memory.episodes(),
         "decisions": memory.evidence().seen(),
         "evidence": memory.evidence().value(),
-        "recalibration": memory.recalibration().shift(),
+        "recalibration": memory.recalibration().raised(),
+        "lift": memory.recalibration().lift(),
         "novelty": memory.novelty().map(cpss_shield::Novelty::value),
         "alarms": alarms,
         "sha256": file.sha256(),
     }))
 }
 
+/// By how much risks are raised, in words.
+fn raised(recalibration: &cpss_shield::Recalibration) -> String {
+    let (shift, lift) = (recalibration.shift(), recalibration.lift());
+    let all = format!("log-odds raised by {shift:.3}, odds times {:.2}", shift.exp());
+    match lift > 0.0 {
+        true => format!("{all}; those of what cannot be avoided by {lift:.3} more"),
+        false => all,
+    }
+}
+
 fn print_for_people(name: &str, file: &MemoryFile) -> Result<()> {
     let memory = file.memory().with_context(|| format!("the memory {name}"))?;
     let short = |hash: &str| hash.chars().take(12).collect::<String>();
-    let (evidence, shift) = (memory.evidence(), memory.recalibration().shift());
+    let evidence = memory.evidence();
     let novelty = memory.novelty().map_or("no scores are watched".to_owned(), |novelty| {
         format!("{:.2}, alarm at {}", novelty.value(), novelty.level())
     });
@@ -172,7 +183,7 @@ fn print_for_people(name: &str, file: &MemoryFile) -> Result<()> {
         ("decisions", evidence.seen().to_string()),
         ("evidence", format!("{:.2}, alarm at {}", evidence.value(), evidence.level())),
         ("novelty", novelty),
-        ("recalibration", format!("log-odds raised by {shift:.3}, odds times {:.2}", shift.exp())),
+        ("recalibration", raised(memory.recalibration())),
     ] {
         say!("  {what:<17} {value}")?;
     }

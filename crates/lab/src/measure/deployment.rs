@@ -130,8 +130,8 @@ pub struct Lived {
     pub steps: u64,
     /// Of these.
     pub interventions: u64,
-    /// By how much risks were raised in it.
-    pub shift: f64,
+    /// By how much the log-odds of what cannot be avoided were raised in it.
+    pub raised: f64,
     /// How many alarms about traffic there have been by its end,
     pub alarms: u64,
     /// and whether there has been one about incidents.
@@ -177,7 +177,7 @@ impl Deployment<'_> {
                     Ok((record, *player.memory()))
                 })
                 .collect::<Result<Vec<_>>>()?;
-            let shift = memory.recalibration().shift();
+            let raised = memory.recalibration().raised();
             if settings.is_some() {
                 let forks: Vec<_> = lived.iter().map(|(_, memory)| *memory).collect();
                 memory = memory.join(&forks).map_err(|error| anyhow!("{error}"))?;
@@ -193,7 +193,7 @@ impl Deployment<'_> {
                 reward: record.episode_return,
                 steps: record.steps,
                 interventions: record.interventions,
-                shift,
+                raised,
                 alarms: memory.novelty().map_or(0, |novelty| novelty.alarms()),
                 incident_alarm: memory.evidence().alarm().is_some(),
             }));

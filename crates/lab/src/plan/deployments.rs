@@ -131,8 +131,8 @@ pub struct Block {
     pub steps: f64,
     /// Refused proposals.
     pub interventions: f64,
-    /// Shifts of the log-odds.
-    pub shift: f64,
+    /// By how much the log-odds of what cannot be avoided were raised.
+    pub raised: f64,
 }
 
 impl Block {
@@ -145,7 +145,7 @@ impl Block {
         self.reward += other.reward;
         self.steps += other.steps;
         self.interventions += other.interventions;
-        self.shift += other.shift;
+        self.raised += other.raised;
     }
 
     fn enter(&mut self, lived: &Lived) {
@@ -158,7 +158,7 @@ impl Block {
             reward: lived.reward,
             steps: lived.steps as f64,
             interventions: lived.interventions as f64,
-            shift: lived.shift,
+            raised: lived.raised,
         });
     }
 

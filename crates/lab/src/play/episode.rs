@@ -272,7 +272,8 @@ impl<'a> Player<'a> {
         self.risks.clear();
         self.risks.extend_from_slice(&assessment.risks);
         self.raised.clear();
-        self.raised.extend(assessment.risks.iter().map(|risk| recalibration.raise(*risk)));
+        let raising = recalibration.raising(&assessment.risks);
+        self.raised.extend(assessment.risks.iter().map(|risk| raising.raise(*risk)));
         match self.arm {
             Arm::Oracle => branch_costs(world, drift, &mut self.costs, &mut self.seen),
             Arm::Barrier => barrier_costs(world.task(), scene, &mut self.costs),

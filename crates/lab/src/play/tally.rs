@@ -148,7 +148,7 @@ impl Tally {
         }
         if let Some(memory) = &certificate.memory {
             record.evidence = memory.evidence().value();
-            record.recalibration = memory.recalibration().shift();
+            record.recalibration = memory.recalibration().raised();
             record.novelty = memory.novelty().map_or(0.0, cpss_shield::Novelty::value);
             record.alarm = memory.alarm().map(AlarmLine::from);
         }

@@ -27,6 +27,9 @@ pub struct MemorySettings {
     pub rate: f64,
     /// The greatest shift.
     pub max_shift: f64,
+    /// How far beyond it what cannot be avoided may be lifted; none in what was written before there were lifts: 0.
+    #[serde(default)]
+    pub max_lift: f64,
     /// The level at which the evidence of incidents raises an alarm.
     pub alarm: f64,
     /// The shift that an alarm of the novelty raises to, at least.
@@ -51,8 +54,8 @@ pub struct NoveltySettings {
 impl MemorySettings {
     /// A memory that learns at this rate, and watches no scores.
     pub fn new(rate: f64) -> MemorySettings {
-        let RiskSpec { max_shift, alarm, precaution, .. } = RiskSpec::new();
-        MemorySettings { rate, max_shift, alarm, precaution, novelty: None }
+        let RiskSpec { max_shift, max_lift, alarm, precaution, .. } = RiskSpec::new();
+        MemorySettings { rate, max_shift, max_lift, alarm, precaution, novelty: None }
     }
 
     /// The memory of a critic: one that also watches what traffic is like, if the critic's card says what it was like.
@@ -76,8 +79,9 @@ impl MemorySettings {
     ///
     /// The first number that makes no sense.
     pub fn open(&self, critic: &RiskSpec) -> Result<(RiskRules, Memory), OutOfRange> {
-        let MemorySettings { rate, max_shift, alarm, precaution, novelty } = *self;
-        let rules = RiskRules::new(RiskSpec { rate, max_shift, alarm, precaution, ..*critic })?;
+        let MemorySettings { rate, max_shift, max_lift, alarm, precaution, novelty } = *self;
+        let spec = RiskSpec { rate, max_shift, max_lift, alarm, precaution, ..*critic };
+        let rules = RiskRules::new(spec)?;
         let memory = match novelty {
             None => rules.memory(),
             Some(NoveltySettings { borders, bounds, level }) => {
@@ -144,10 +148,25 @@ pub struct EvidenceLine {
 pub struct RecalibrationLine {
     /// What has been learned, in force or not yet.
     pub learned: f64,
-    /// The shift in force.
+    /// The shift in force,
     pub shift: f64,
+    /// and the lift of what cannot be avoided; left out where there is none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub lift: f64,
     /// What surprises have added since the last fork.
     pub gained: f64,
+}
+
+impl RecalibrationLine {
+    /// What is in force, in all.
+    pub(crate) fn raised(&self) -> f64 {
+        self.shift + self.lift
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_none(lift: &f64) -> bool {
+    lift.to_bits() == 0
 }
 
 /// The evidence that the world has changed.
@@ -174,7 +193,7 @@ impl MemoryLine {
     pub fn of(memory: &Memory) -> MemoryLine {
         let MemoryState { episodes, episodes_before, evidence, recalibration, novelty } =
             memory.state();
-        let RecalibrationState { learned, shift, gained } = recalibration;
+        let RecalibrationState { learned, shift, lift, gained } = recalibration;
         MemoryLine {
             episodes,
             episodes_before,
@@ -184,7 +203,7 @@ impl MemoryLine {
                 seen_before: evidence.seen_before,
                 alarm: evidence.alarm,
             },
-            recalibration: RecalibrationLine { learned, shift, gained },
+            recalibration: RecalibrationLine { learned, shift, lift, gained },
             novelty: novelty.map(|novelty| NoveltyLine {
                 sums: novelty.sums.map(line),
                 seen: novelty.seen,
@@ -205,7 +224,7 @@ impl MemoryLine {
     /// The same as the shield's own numbers; a memory that recalls them checks them.
     pub fn state(&self) -> MemoryState {
         let MemoryLine { episodes, episodes_before, evidence, recalibration, novelty } = *self;
-        let RecalibrationLine { learned, shift, gained } = recalibration;
+        let RecalibrationLine { learned, shift, lift, gained } = recalibration;
         MemoryState {
             episodes,
             episodes_before,
@@ -215,7 +234,7 @@ impl MemoryLine {
                 seen_before: evidence.seen_before,
                 alarm: evidence.alarm,
             },
-            recalibration: RecalibrationState { learned, shift, gained },
+            recalibration: RecalibrationState { learned, shift, lift, gained },
             novelty: novelty.map(|novelty| NoveltyState {
                 sums: novelty.sums.map(sum),
                 seen: novelty.seen,

@@ -71,7 +71,7 @@ fn fleet_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
         Entry::Words(surprise(&after)),
         Entry::Number(after.reward / n, 2),
         Entry::Words(format!("{:.1} %", 100.0 * after.interventions / after.steps.max(1.0))),
-        Entry::Number(after.shift / n, 2),
+        Entry::Number(after.raised / n, 2),
     ]
 }
 

@@ -149,7 +149,7 @@ pub fn audit(bytes: &[u8]) -> Result<Report, Finding> {
         incident: record.failed(),
         account: record.account(),
         evidence: record.evidence,
-        recalibration: header.memory.map_or(0.0, |memory| memory.found.recalibration.shift),
+        recalibration: header.memory.map_or(0.0, |memory| memory.found.recalibration.raised()),
         alarm: alarm.map(|alarm| alarm.to_string()),
         envelope_held: certificate.envelope_held,
         chain_end: lines.chain_end,

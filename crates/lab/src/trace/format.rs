@@ -211,7 +211,7 @@ pub struct CertificateLine {
     pub account: [Exact; 4],
     /// The evidence that the critic underestimates risk.
     pub evidence: Exact,
-    /// The shift of its log-odds that its surprises have led to.
+    /// By how much the log-odds of what cannot be avoided are raised, as its surprises have led to.
     pub recalibration: Exact,
 }
 
@@ -259,7 +259,7 @@ impl From<&Certificate> for CertificateLine {
             ],
             account: certificate.account.map_or([f64::NAN; 4], parts).map(Exact),
             evidence: Exact(memory.map_or(f64::NAN, |memory| memory.evidence().value())),
-            recalibration: Exact(memory.map_or(f64::NAN, |memory| memory.recalibration().shift())),
+            recalibration: Exact(memory.map_or(f64::NAN, |memory| memory.recalibration().raised())),
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn risk_costs(
 #[inline(never)]
 pub fn enter(account: &mut Account, memory: &mut Memory, numbers: [f64; 3]) {
     let [unavoidable, risk, charge] = numbers;
-    let risk = memory.recalibration().raise(risk);
+    let risk = memory.recalibration().raising(&[risk, 0.5]).raise(risk);
     if let Some(surprise) = account.enter(unavoidable, risk, charge) {
         memory.learn(surprise);
     }

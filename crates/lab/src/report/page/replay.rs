@@ -172,7 +172,9 @@ impl Replay {
         let raised = |risks: &[Exact]| match &before {
             None => risks.to_vec(),
             Some(memory) => {
-                risks.iter().map(|risk| Exact(memory.recalibration().raise(risk.0))).collect()
+                let risks: Vec<f64> = risks.iter().map(|risk| risk.0).collect();
+                let raising = memory.recalibration().raising(&risks);
+                risks.into_iter().map(|risk| Exact(raising.raise(risk))).collect()
             }
         };
         let after = recall(end.as_ref().and_then(|end| end.memory));

@@ -110,8 +110,9 @@ impl Steps {
         let refused_now = decision.verdict().intervenes();
         self.by_ledger += u64::from(refused_now && is_by_ledger(&decision, spec));
         let settled = self.shield.settle_predicted(decision).map_err(|error| refused(&error))?;
-        let ran = step.risks.get(decision.executed()).map_or(f64::NAN, |risk| risk.0);
-        let ran = self.memory.recalibration().raise(ran);
+        let risks: Vec<f64> = step.risks.iter().map(|risk| risk.0).collect();
+        let ran = risks.get(decision.executed()).copied().unwrap_or(f64::NAN);
+        let ran = self.memory.recalibration().raising(&risks).raise(ran);
         if let Some(surprise) = self.account.enter(step.unavoidable.0, ran, settled.charge) {
             self.memory.learn(surprise);
         }
