@@ -115,7 +115,7 @@ impl Critic {
         let id: cpss_highway::TaskId = self.task.parse().map_err(value_error)?;
         let shield = ShieldSettings::shipped(id).map_err(value_error)?;
         let card = self.risk.card();
-        let settings = MemorySettings::of(card, shield.recalibration, shield.precaution);
+        let settings = MemorySettings::of(card, shield.adaptation);
         MemoryFile::new(&self.risk, settings).map_err(value_error)
     }
 

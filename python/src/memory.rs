@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cpss::files::lock::Lock;
-use cpss::play::arm::settings::DEFAULT_RECALIBRATION;
 use cpss::play::memory::{Keeper, MemoryFile};
-use cpss::record::memory::{MemoryLine, MemorySettings};
+use cpss::record::memory::{Adaptation, MemoryLine, MemorySettings};
 use cpss_risk::{Foresight, LearnedRisk};
 use cpss_shield::RiskRules;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -166,8 +165,8 @@ impl MemoryInUse {
             }
             WhoKnows::Learned(terms) => {
                 let (task, hash) = about.ok_or_else(|| value_error("`about` is missing"))?;
-                let new =
-                    MemoryFile::about(task, hash, MemorySettings::unscored(DEFAULT_RECALIBRATION));
+                let settings = MemorySettings::unscored(Adaptation::default());
+                let new = MemoryFile::about(task, hash, settings);
                 (new.map_err(in_words)?, terms.get().terms, None)
             }
         };

@@ -148,8 +148,7 @@ impl Contest<'_> {
 
     /// What a memory of this cell's shield depends on.
     pub(crate) fn memory_settings(&self) -> MemorySettings {
-        let ShieldSettings { recalibration, precaution, .. } = *self.settings;
-        MemorySettings::of(self.risk.card(), recalibration, precaution)
+        MemorySettings::of(self.risk.card(), self.settings.adaptation)
     }
 
     /// Plays the episode of a seed, and writes its trace if told where to.

@@ -21,7 +21,7 @@ use crate::play::episode::Player;
 use crate::play::policy::PolicySource;
 use crate::play::regime::{Regime, RegimeSpec};
 use crate::play::sensor::{Behind, Gaze};
-use crate::record::memory::MemorySettings;
+use crate::record::memory::{Adaptation, MemorySettings};
 use crate::tasks::{SHIPPED_SEEDS, policy_config};
 
 /// How a shield copes with a world that changes.
@@ -211,10 +211,10 @@ impl Deployment<'_> {
     }
 
     fn memory_settings(&self, risk: &LearnedRisk) -> Option<MemorySettings> {
-        let ShieldSettings { recalibration, precaution, .. } = *self.settings;
+        let adaptation = self.settings.adaptation;
         // What all cars of a fleet add up in a round would shake the shift otherwise.
-        let rate = recalibration / (self.cars as f64).sqrt();
-        let settings = || MemorySettings::of(risk.card(), rate, precaution);
+        let rate = adaptation.rate / (self.cars as f64).sqrt();
+        let settings = || MemorySettings::of(risk.card(), Adaptation { rate, ..adaptation });
         self.method.remembers().then(settings)
     }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use cpss_highway::TaskId;
+use cpss_shield::RiskSpec;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::play::arm::ShieldSettings;
 use crate::play::critic::{RiskSource, hash};
 use crate::play::regime::RegimeSpec;
 use crate::play::sensor::{PERFECT, SensorSpec};
+use crate::record::memory::Adaptation;
 
 /// The built-in plan.
 const BUILTIN: &str =
@@ -51,6 +53,9 @@ pub struct DeployPlan {
     pub first_seed: u64,
     /// Constant thresholds of the method `fixed`, by task.
     pub thresholds: BTreeMap<String, f64>,
+    /// The most by which a memory raises the log-odds of all risks; the shipped shield's, unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_shift: Option<f64>,
 }
 
 /// What the world changes to.
@@ -213,6 +218,10 @@ impl DeployPlan {
             "`change` is {}, after the last episode",
             self.change
         );
+        if let Some(most) = self.max_shift {
+            let range = 0.0..=RiskSpec::MAX_SHIFT;
+            ensure!(range.contains(&most), "`max_shift` is {most}, not from 0 to {}", range.end());
+        }
         ensure!(self.runs <= 10_000, "`runs` is out of range: {}, not from 0 to 10000", self.runs);
         ensure!(self.fleet <= 1_000, "`fleet` is out of range: {}, not from 0 to 1000", self.fleet);
         Ok(())
@@ -280,11 +289,19 @@ impl DeployPlan {
         let critics = critics.map(|source| source.load(id).map(|risk| hash(&risk)));
         let numbers = (self.episodes, self.change, self.runs, self.first_seed, &self.thresholds);
         let world = (RegimeSpec::load(&change.regime)?, SensorSpec::load(&change.sensor)?);
-        let settings = ShieldSettings::shipped(id)?;
+        let settings = self.settings(id)?;
         let inputs =
             format!("{critics:?} {numbers:?} {world:?} {settings:?} {}", env!("CPSS_SOURCES"));
         let digest = Sha256::digest(inputs);
         Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The shield of a task.
+    fn settings(&self, id: TaskId) -> Result<ShieldSettings> {
+        let shipped = ShieldSettings::shipped(id)?;
+        let max_shift = self.max_shift.unwrap_or(shipped.adaptation.max_shift);
+        let adaptation = Adaptation { max_shift, ..shipped.adaptation };
+        Ok(ShieldSettings { adaptation, ..shipped })
     }
 
     fn play_cell(
@@ -296,7 +313,7 @@ impl DeployPlan {
         cars: usize,
     ) -> Result<DeployCell> {
         let id: TaskId = task.parse()?;
-        let settings = ShieldSettings::shipped(id)?;
+        let settings = self.settings(id)?;
         let world = |change: &Change| -> Result<Surroundings> {
             let sensor = SensorSpec::load(&change.sensor)?.sensor();
             Ok(Surroundings { regime: RegimeSpec::load(&change.regime)?, sensor })

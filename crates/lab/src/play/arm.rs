@@ -11,9 +11,9 @@ use cpss_shield::{Charge, GainSpec, Mode, ShieldSpec};
 pub mod settings;
 
 pub use settings::ShieldSettings;
-use settings::{DEFAULT_PRECAUTION, DEFAULT_RECALIBRATION};
 
 use super::barrier;
+use crate::record::memory::Adaptation;
 
 /// A method of the comparison. Where a budget or threshold is not given, it is the settings' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +123,7 @@ impl Arm {
                 ..*spec
             },
             price: if spec.price > 0.0 { spec.price } else { 1.0 },
-            recalibration: DEFAULT_RECALIBRATION,
-            precaution: DEFAULT_PRECAUTION,
+            adaptation: Adaptation::default(),
         };
         // A threshold is the cap of its shield.
         let arm = match self {

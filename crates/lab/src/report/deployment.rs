@@ -24,6 +24,7 @@ pub(crate) fn outcomes(plan: &DeployPlan, cells: &[DeployCell]) -> Table {
         "interventions",
         "log-odds raised",
         "single car: incidents [95 %]",
+        "promised",
         "surprise [95 %]",
     ];
     let mut rows = Vec::new();
@@ -56,7 +57,8 @@ pub(crate) fn outcomes(plan: &DeployPlan, cells: &[DeployCell]) -> Table {
         columns: columns.map(str::to_owned).to_vec(),
         rows,
         note: "Critics were learned and calibrated in stationary traffic with perfect eyes; `knew` was learned in the \
-               changed world. Promised is what the critic calls unavoidable, and the budget."
+               changed world. Promised is what the critic calls unavoidable, as it is raised, and the budget: kept, above it \
+               within the interval of what happened, or broken. Log-odds raised: those of what cannot be avoided."
             .to_owned(),
     }
 }
@@ -67,7 +69,7 @@ fn fleet_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
     let n = after.episodes.max(1.0);
     vec![
         Entry::Words(rate(&after)),
-        Entry::Number(after.promise / n, 4),
+        Entry::Words(promise(&after)),
         Entry::Words(surprise(&after)),
         Entry::Number(after.reward / n, 2),
         Entry::Words(format!("{:.1} %", 100.0 * after.interventions / after.steps.max(1.0))),
@@ -76,9 +78,9 @@ fn fleet_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
 }
 
 fn single_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
-    let Some(cell) = cell else { return vec![Entry::Empty; 2] };
+    let Some(cell) = cell else { return vec![Entry::Empty; 3] };
     let after = since(cell, cell.before + 5 * BLOCK);
-    vec![Entry::Words(rate(&after)), Entry::Words(surprise(&after))]
+    vec![Entry::Words(rate(&after)), Entry::Words(promise(&after)), Entry::Words(surprise(&after))]
 }
 
 /// The sum of all blocks from an episode on.
@@ -92,6 +94,19 @@ fn rate(block: &Block) -> String {
     let [low, high] = wilson(block.incidents as u64, block.episodes as u64);
     let rate = block.incidents / block.episodes.max(1.0);
     format!("{rate:.4} [{low:.4}, {high:.4}]")
+}
+
+/// What was promised, and whether it was kept: what happened is not above it, or not beyond its interval.
+fn promise(block: &Block) -> String {
+    let n = block.episodes.max(1.0);
+    let promised = block.promise / n;
+    let [low, _] = wilson(block.incidents as u64, block.episodes as u64);
+    let word = match (block.incidents / n <= promised, low <= promised) {
+        (true, _) => "kept",
+        (false, true) => "within",
+        (false, false) => "BROKEN",
+    };
+    format!("{promised:.4} {word}")
 }
 
 fn surprise(block: &Block) -> String {

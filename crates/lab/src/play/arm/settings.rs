@@ -12,6 +12,7 @@ use cpss_highway::TaskId;
 use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
 
 use crate::files::sheet::read_sheet;
+use crate::record::memory::Adaptation;
 use crate::tasks::{self, ShieldNumbers};
 
 /// The shield that arms are made of.
@@ -21,11 +22,8 @@ pub struct ShieldSettings {
     pub spec: ShieldSpec,
     /// The weight of risk against the policy's preferences in the `priced` arm, above 0.
     pub price: f64,
-    /// Where a memory is kept: by how much a surprise of 1 shifts the log-odds of all risks from then on.
-    pub recalibration: f64,
-    /// Likewise: the shift of the log-odds that risks are raised to at once, at least, when traffic is no longer the one
-    /// that the critic knows.
-    pub precaution: f64,
+    /// How a memory learns, where one is kept.
+    pub adaptation: Adaptation,
 }
 
 /// What a setting takes.
@@ -245,7 +243,7 @@ impl ShieldSettings {
     /// What a file may say, and what each takes.
     pub(crate) fn of_a_file() -> impl Iterator<Item = (&'static str, Kind)> {
         let own = SETTINGS.into_iter().filter(|(name, _)| !OF_THE_ARM.contains(name));
-        own.chain([("recalibration", Kind::Number), ("precaution", Kind::Number)])
+        own.chain(["recalibration", "max_shift", "precaution"].map(|name| (name, Kind::Number)))
     }
 
     /// What a file has to say.
@@ -257,14 +255,15 @@ impl ShieldSettings {
         // Where every action is judged, the one that the policy prefers among those that may run.
         shield.spec.fallback = Fallback::BestAdmissible;
         shield.spec.price = 1.0;
-        let (mut recalibration, mut precaution) = (DEFAULT_RECALIBRATION, DEFAULT_PRECAUTION);
+        let mut adaptation = Adaptation::default();
         for (name, value) in &table {
             let found = ShieldSettings::of_a_file().find(|(known, _)| known == name);
             let (_, kind) = found.ok_or_else(|| unknown(name))?;
             let wrong = || anyhow!("`{name}` is {value}, but has to be {kind}");
             match (name.as_str(), of_toml(kind, value).ok_or_else(wrong)?) {
-                ("recalibration", Value::Number(number)) => recalibration = number,
-                ("precaution", Value::Number(number)) => precaution = number,
+                ("recalibration", Value::Number(number)) => adaptation.rate = number,
+                ("max_shift", Value::Number(number)) => adaptation.max_shift = number,
+                ("precaution", Value::Number(number)) => adaptation.precaution = number,
                 (name, value) => shield.set(name, value).map_err(|()| wrong())?,
             }
         }
@@ -275,9 +274,13 @@ impl ShieldSettings {
         }
         let price = shield.spec.price;
         // Only some arms and runs use these, and the others would not notice.
-        for (name, number) in
-            [("price", price), ("recalibration", recalibration), ("precaution", precaution)]
-        {
+        let Adaptation { rate, max_shift, precaution } = adaptation;
+        for (name, number) in [
+            ("price", price),
+            ("recalibration", rate),
+            ("max_shift", max_shift),
+            ("precaution", precaution),
+        ] {
             ensure!(
                 number.is_finite() && number >= 0.0,
                 "`{name}` is {number}, but has to be a finite number of at least 0"
@@ -285,14 +288,9 @@ impl ShieldSettings {
         }
         // What was judged is charged: costs are risks, and what cannot be avoided is nobody's choice.
         let spec = ShieldSpec { charge: Charge::Predicted, price: 0.0, ..shield.spec() };
-        Ok(ShieldSettings { spec, price, recalibration, precaution })
+        Ok(ShieldSettings { spec, price, adaptation })
     }
 }
-
-/// The shift of a surprise of 1, unless a file says otherwise.
-pub const DEFAULT_RECALIBRATION: f64 = 2.0;
-/// The shift that an alarm about traffic raises to, unless a file says otherwise.
-pub(super) const DEFAULT_PRECAUTION: f64 = 1.5;
 
 fn unknown(name: &str) -> anyhow::Error {
     let known: Vec<&str> = ShieldSettings::of_a_file().map(|(known, _)| known).collect();
@@ -347,12 +345,14 @@ mod tests {
         assert!(refusal("horizon = -3").contains("`horizon` is -3, but has to be a whole number"));
         let choice = refusal("fallback = \"none\"");
         assert!(choice.contains("has to be \"min-risk\" or \"best-admissible\""), "{choice}");
-        for (name, odd) in [("price", "nan"), ("recalibration", "-1"), ("precaution", "inf")] {
+        for (name, odd) in
+            [("price", "nan"), ("recalibration", "-1"), ("max_shift", "nan"), ("precaution", "inf")]
+        {
             let said = refusal(&format!("budget = 0.1\nhorizon = 5\n{name} = {odd}"));
             assert!(said.contains(&format!("`{name}` is")) && said.contains("finite"), "{said}");
         }
         let least = ShieldSettings::parse("budget = 1\nhorizon = 5").unwrap();
-        assert_eq!((least.price, least.recalibration), (1.0, 2.0));
+        assert_eq!((least.price, least.adaptation.rate), (1.0, 2.0));
         assert_eq!((least.spec.budget, least.spec.fallback), (1.0, Fallback::BestAdmissible));
     }
 }
