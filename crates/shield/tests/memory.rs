@@ -252,3 +252,39 @@ fn beyond_the_upper_limit_nothing_is_bounded() {
     (0..10).for_each(|_| memory.learn(1.0));
     assert!(10.0 > memory.recalibration().learned() / 1.0, "the condition is needed");
 }
+
+/// A critic for which nothing is dangerous, in a world where one episode in ten ends in an incident whatever runs.
+/// Returns what is unavoidable by it, and the surprise, on average over the second half.
+fn deployed_blind(max_lift: f64) -> (f64, f64) {
+    let spec = RiskSpec { rate: 0.3, max_shift: 1.0, max_lift, precaution: 0.0, ..SPEC };
+    let rules = RiskRules::new(spec).unwrap();
+    let (mut memory, mut means) = (rules.memory(), [0.0; 2]);
+    for episode in 0..4_000 {
+        let (risks, mut costs) = ([0.0001, 0.0101], [0.0; 2]);
+        let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
+        // The shift makes odds e times as large at most, and costs with them; the lift leaves them.
+        assert!(costs[0] == 0.0 && costs[1] < 0.0272, "{costs:?}");
+        let mut account = rules.account();
+        let risk = memory.recalibration().raising(&risks).raise(risks[0]);
+        assert_eq!(account.enter(unavoidable, risk, costs[0]), None);
+        let surprise = account.close(episode % 10 == 9).unwrap();
+        memory.end_episode(Some(surprise));
+        if episode >= 2_000 {
+            means[0] += unavoidable / 2_000.0;
+            means[1] += surprise / 2_000.0;
+        }
+    }
+    means.into()
+}
+
+#[test]
+fn where_a_critic_knows_nothing_of_a_danger_the_lift_says_how_much_happens() {
+    let (unavoidable, surprise) = deployed_blind(12.0);
+    assert!((unavoidable - 0.1).abs() < 0.01, "{unavoidable}");
+    assert!(surprise.abs() < 1e-3, "{surprise}");
+    let (unavoidable, surprise) = deployed_blind(0.0);
+    assert!(
+        unavoidable < 0.001 && surprise > 0.09,
+        "a shift alone is soon at its limit: {surprise}"
+    );
+}
