@@ -104,9 +104,8 @@ class ShieldWrapper(gym.Wrapper, gym.utils.RecordConstructorArgs):
     after an incident, and otherwise 0. ``evidence`` says how strongly this episode's surprises speak against the critic: it
     grows by 1 a step without any, and without cause it passes ``A`` after ``A`` steps or more, on average.
 
-    With a ``memory``, ``evidence`` is that of all episodes, and there are three keys more: ``shift``, by which the log-odds of this
-    decision's risks were raised, ``lift``, by which those of what cannot be avoided were raised further, and ``alarm``, why
-    somebody has to look after the critic, or an empty text.
+    With a ``memory``, ``evidence`` is that of all episodes, and there are three keys more: ``shift`` and ``lift``, by which the log-odds
+    of all risks and further those of what cannot be avoided were raised, and ``alarm``, why somebody has to look after the critic, or "".
 
     Around a driving task, ``info["cost"]`` is how close the step came to anything, as :class:`cpss.DrivingEnv` says. It is
     reported and not charged: what is charged is ``cost_executed``.

@@ -4,6 +4,8 @@
 //! a method, each played by single cars and by a fleet. A finished cell is a file, so that a run that was stopped goes
 //! on. Start at [`DeployPlan::play`].
 
+mod block;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,12 +18,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files::atomic::{folder, write_atomically};
-use crate::measure::deployment::{Deployment, Lived, Method, Surroundings};
+use crate::measure::deployment::{Deployment, Method, Surroundings};
 use crate::play::arm::ShieldSettings;
 use crate::play::critic::{RiskSource, hash};
 use crate::play::regime::RegimeSpec;
 use crate::play::sensor::{PERFECT, SensorSpec};
 use crate::record::memory::Adaptation;
+
+pub use block::Block;
 
 /// The built-in plan.
 const BUILTIN: &str =
@@ -115,67 +119,6 @@ pub struct DeployCell {
     pub false_alarms: u64,
     /// and the decisions in which they came.
     pub quiet_decisions: u64,
-}
-
-/// Sums over some episodes.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Block {
-    /// Episodes.
-    pub episodes: f64,
-    /// With an incident.
-    pub incidents: f64,
-    /// What was promised.
-    pub promise: f64,
-    /// Surprises,
-    pub surprise: f64,
-    /// and their squares.
-    pub surprise_squared: f64,
-    /// Rewards.
-    pub reward: f64,
-    /// Decisions.
-    pub steps: f64,
-    /// Refused proposals.
-    pub interventions: f64,
-    /// By how much the log-odds of what cannot be avoided were raised.
-    pub raised: f64,
-}
-
-impl Block {
-    pub(crate) fn add(&mut self, other: &Block) {
-        self.episodes += other.episodes;
-        self.incidents += other.incidents;
-        self.promise += other.promise;
-        self.surprise += other.surprise;
-        self.surprise_squared += other.surprise_squared;
-        self.reward += other.reward;
-        self.steps += other.steps;
-        self.interventions += other.interventions;
-        self.raised += other.raised;
-    }
-
-    fn enter(&mut self, lived: &Lived) {
-        self.add(&Block {
-            episodes: 1.0,
-            incidents: f64::from(u8::from(lived.incident)),
-            promise: lived.promise,
-            surprise: lived.surprise,
-            surprise_squared: lived.surprise * lived.surprise,
-            reward: lived.reward,
-            steps: lived.steps as f64,
-            interventions: lived.interventions as f64,
-            raised: lived.raised,
-        });
-    }
-
-    /// The mean surprise and its 95 % interval.
-    pub(crate) fn mean_surprise(&self) -> (f64, [f64; 2]) {
-        let n = self.episodes.max(1.0);
-        let mean = self.surprise / n;
-        // Without a single incident the sample knows nothing of their spread: as if there had been one.
-        let variance = (self.surprise_squared / n - mean * mean).max(1.0 / n);
-        let half = 1.96 * (variance / n).sqrt();
-        (mean, [mean - half, mean + half])
-    }
 }
 
 impl DeployPlan {
