@@ -11,7 +11,7 @@
 use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest};
 use cpss_shield::{
     Account, Certificate, Decision, JudgeError, Memory, Mode, RiskRules, Rules, Settlement, Shield,
-    Situation, StaleDecision,
+    Situation, StaleDecision, Surprise,
 };
 
 /// A settled decision: density, cost of the proposal, cost of the action that the verdict called for, observed cost,
@@ -34,7 +34,7 @@ pub(crate) struct Episode {
     shield: Shield,
     risk: Option<Risk>,
     /// The surprise that came to light with what was settled or closed last.
-    surprise: Option<f64>,
+    surprise: Option<Surprise>,
     past: Vec<Past>,
     /// Whether the world is one that the critic was calibrated in: of another nothing is promised.
     knows_world: bool,
@@ -230,11 +230,11 @@ impl Episode {
     }
 
     /// The surprise that came to light with what was settled or closed last, if any did.
-    pub(crate) fn surprise(&self) -> Option<f64> {
+    pub(crate) fn surprise(&self) -> Option<Surprise> {
         self.surprise
     }
 
-    fn learn(&mut self, surprise: Option<f64>) {
+    fn learn(&mut self, surprise: Option<Surprise>) {
         self.surprise = surprise;
         if let (Some(risk), Some(surprise)) = (&mut self.risk, surprise) {
             risk.memory.learn(surprise);

@@ -4,7 +4,7 @@
 //! if it has a file. A [`Memory`] is what was found at one moment, and never changes. Both are the lab's own: what
 //! `cpss evaluate --memory` does over the same episodes comes out with the same bits.
 //!
-//! **Invariants:** the shift in force stands still while an episode lasts; a file is one shield's alone, and one that was
+//! **Invariants:** what is in force stands still while an episode lasts; a file is one shield's alone, and one that was
 //! edited or is about another critic is a `ValueError` with its name; a copy has no file.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use cpss::files::lock::Lock;
 use cpss::play::memory::{Keeper, MemoryFile};
 use cpss::record::memory::{Adaptation, MemoryLine, MemorySettings};
 use cpss_risk::{Foresight, LearnedRisk};
-use cpss_shield::RiskRules;
+use cpss_shield::{RiskRules, Surprise};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -185,7 +185,7 @@ impl MemoryInUse {
         Ok(MemoryInUse { rules, memory, file, keeper, critic, foresight: None })
     }
 
-    /// What each action costs and risks, raised by the shift in force, and the risk that cannot be avoided.
+    /// What each action costs and risks, as they are raised, and the risk that cannot be avoided.
     #[expect(clippy::type_complexity, reason = "two arrays and a number")]
     fn costs<'py>(
         &self,
@@ -203,8 +203,8 @@ impl MemoryInUse {
     }
 
     /// Takes a surprise into account.
-    fn learn(&mut self, surprise: f64) {
-        self.memory.learn(surprise);
+    fn learn(&mut self, unforeseen: f64, uncharged: f64) {
+        self.memory.learn(Surprise { unforeseen, uncharged });
     }
 
     /// An episode begins in a world whose cars have numbers, if there is one: its traffic is watched.

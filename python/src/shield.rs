@@ -155,10 +155,11 @@ impl Shield {
         self.inner.promised()
     }
 
-    /// The surprise that came to light with what was settled or closed last, if any did.
+    /// The surprise that came to light with what was settled or closed last, if any did: what was not foreseen, and what
+    /// was not charged.
     #[getter]
-    fn surprise(&self) -> Option<f64> {
-        self.inner.surprise()
+    fn surprise(&self) -> Option<(f64, f64)> {
+        self.inner.surprise().map(|surprise| (surprise.unforeseen, surprise.uncharged))
     }
 
     /// Whether no more than the budget was spent.

@@ -17,7 +17,7 @@ use cpss::record::exact::Exact;
 use cpss::record::memory::{AlarmWord, MemoryLine, MemorySettings, NoveltySettings};
 use cpss::trace::audit::{Problem, audit};
 use cpss_highway::TaskId;
-use cpss_shield::RiskSpec;
+use cpss_shield::{RiskSpec, Surprise};
 use serde_json::Value;
 use traces::{Parts, REGIME, critic, regime};
 
@@ -56,7 +56,7 @@ fn in_a_row(settings: MemorySettings) -> Vec<Traced> {
     };
     let seeds: Vec<u64> = (1_000_000..1_000_006).collect();
     let (_, mut memory) = settings.open(&RiskSpec::new()).unwrap();
-    (0..5).for_each(|_| memory.end_episode(Some(1.0)));
+    (0..5).for_each(|_| memory.end_episode(Some(Surprise::of(1.0))));
     contest.trace_in_a_row(&seeds, settings, Some(&MemoryLine::of(&memory))).unwrap()
 }
 

@@ -22,12 +22,12 @@
 //!          what the critic did not foresee                        unresolved
 //! ```
 //!
-//! The first part has no positive mean if the critic is conservative. It is what
-//! [`Account::enter`] and [`Account::close`] return, for the evidence and the recalibration; the
-//! second has a mean above 0 even for a perfect critic, and would raise false alarms.
+//! [`Account::enter`] and [`Account::close`] return both as a [`Surprise`]. The first part has no positive mean if the critic is
+//! conservative: the evidence is about that. The second has a mean above 0 even for a perfect critic, and would raise false
+//! alarms. But a promise counts all of `d_t`, and so does the recalibration.
 //!
 //! **Invariants:** after each entry the four parts sum to the entered `V_t` plus `c_t`, and after
-//! the end to `[incident]`, up to rounding; a returned surprise is in `[-1, 1]`; a closed account
+//! the end to `[incident]`, up to rounding; both numbers of a returned surprise are in `[-1, 1]`; a closed account
 //! never changes.
 
 use core::fmt;
@@ -45,8 +45,9 @@ use crate::usable;
 /// // A scene of unavoidable risk 0.25, in which an action of risk 0.3125 ran.
 /// assert_eq!(account.enter(0.25, 0.3125, 0.0625), None);
 /// // It went well: now little can go wrong, and the least risky action runs.
-/// assert_eq!(account.enter(0.125, 0.125, 0.0), Some(-0.1875));
-/// assert_eq!(account.close(false), Some(-0.125));
+/// let surprise = account.enter(0.125, 0.125, 0.0).unwrap();
+/// assert_eq!((surprise.unforeseen, surprise.uncharged), (-0.1875, -0.1875));
+/// assert_eq!(account.close(false).unwrap().unforeseen, -0.125);
 /// assert_eq!((account.start(), account.chosen(), account.surprise()), (0.25, 0.0625, -0.3125));
 /// assert_eq!(account.total(), 0.0, "no incident");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,6 +61,22 @@ pub struct Account {
     arriving: f64,
     unresolved: f64,
     stage: Stage,
+}
+
+/// By how much one decision came out worse than expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Surprise {
+    /// Than the critic foretold: `outcome - rho`.
+    pub unforeseen: f64,
+    /// Than what could not be avoided and what was charged: `outcome - (V + c)`, the account's own `d`.
+    pub uncharged: f64,
+}
+
+impl Surprise {
+    /// Where all that was foretold was charged too, both are one number.
+    pub const fn of(surprise: f64) -> Surprise {
+        Surprise { unforeseen: surprise, uncharged: surprise }
+    }
 }
 
 /// How far the episode is.
@@ -101,7 +118,7 @@ impl Account {
     /// no probability counts as 1, a charge that is no cost as 1, and an action of unusable risk is the
     /// worst surprise, 1, whatever comes of it. Of a charge, at most `1 - V_t` was chosen: otherwise a
     /// critic that calls everything lost would seem to have foreseen more incidents than there can be.
-    pub fn enter(&mut self, unavoidable: f64, risk: f64, charge: f64) -> Option<f64> {
+    pub fn enter(&mut self, unavoidable: f64, risk: f64, charge: f64) -> Option<Surprise> {
         let unavoidable = if is_probability(unavoidable) { unavoidable } else { 1.0 };
         let charge = if usable(charge) { charge } else { 1.0 };
         let chosen = charge.min(1.0 - unavoidable);
@@ -130,7 +147,7 @@ impl Account {
     ///
     /// Returns the surprise of the last decision; `None` if there was none, or if the account was
     /// closed before, which changes nothing. An incident before the first decision is surprise.
-    pub fn close(&mut self, incident: bool) -> Option<f64> {
+    pub fn close(&mut self, incident: bool) -> Option<Surprise> {
         let outcome = f64::from(u8::from(incident));
         let surprise = match self.stage {
             Stage::Closed { .. } => return None,
@@ -146,12 +163,12 @@ impl Account {
         surprise
     }
 
-    /// Books what came of a decision, and returns what the critic did not foresee of it.
-    fn learn_outcome(&mut self, outcome: f64, expected: f64, foretold: Option<f64>) -> f64 {
+    /// Books what came of a decision, and returns what was not expected of it.
+    fn learn_outcome(&mut self, outcome: f64, expected: f64, foretold: Option<f64>) -> Surprise {
         self.surprise += outcome - expected;
         match foretold {
-            Some(risk) => outcome - risk,
-            None => 1.0,
+            Some(risk) => Surprise { unforeseen: outcome - risk, uncharged: outcome - expected },
+            None => Surprise::of(1.0),
         }
     }
 

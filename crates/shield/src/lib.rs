@@ -252,11 +252,12 @@
 //!
 //! In doubles `e` is off by one rounding, a part in `10^16`. The bounds are confidence bounds: where one of them does not hold, alarms
 //! without cause may be more frequent. And an alarm says that the world has changed, not that it is more dangerous. As a
-//! precaution it can raise every risk at once, to a shift of [`RiskSpec::precaution`].
+//! precaution it can raise `r` at once, to [`RiskSpec::precaution`] at least.
 //! `proofs/novelty_mean.smt2` is the step, `proofs/novelty_stays_usable.smt2` the sum in doubles.
 //!
 //! [`Recalibration`] raises log-odds by `r >= 0`, and learns it from the
-//! surprises: `r <- r + eta d`, kept within `[0, r_max]`. It never lowers a risk. What it has learned
+//! surprises: `r <- r + eta d`, kept within `[0, r_max]`. These are the account's: what is foretold, below the resolution and so not
+//! charged counts too ([`Surprise`]). It never lowers a risk. What it has learned
 //! comes into force when an episode ends: [`Memory::end_episode`]. Up to [`RiskSpec::max_shift`] it is a shift of every risk:
 //! the shield becomes more cautious. Within an episode the shift stands
 //! still, and so keeps a conservative critic conservative: the raised risk is a concave function of the
@@ -264,10 +265,11 @@
 //! the run length hold for the raised critic, too. The resolution stays
 //! as it is: a shield that is surprised minds smaller differences.
 //!
-//! What is learned beyond, up to [`RiskSpec::max_lift`] more, lifts what cannot be avoided, and all actions of a scene alike: a critic that needs so
-//! much no longer knows what is dangerous, and to mind what it says all the more does harm. The shield decides as before, and its promise is what
-//! it sees happen. A lift keeps a conservative critic so only as long as the least risky actions run
-//! (`proofs/lift_stays_conservative.smt2`; its controls show why no further).
+//! What is learned beyond, up to [`RiskSpec::max_lift`] more, lifts what cannot be avoided: a critic that needs so
+//! much no longer knows what is dangerous, and to mind what it says all the more does harm. Costs are those of the risks that are only shifted, so
+//! the shield decides as before, and its promise is what it sees happen. If the critic is conservative once it is shifted, `P(incident) <= E[V_b] + B`, and the lifted
+//! `V` is no smaller. The evidence compares what happens with the lifted risks; its run length is a theorem while there is no lift, or the least risky
+//! actions run (`proofs/lift_stays_conservative.smt2`, whose controls show why no further).
 //!
 //! > **Theorem.** As long as the upper limit `r_max` never held `r` back, the sum of all surprises since the memory
 //! > was opened is at most `r / eta`, so at most `r_max / eta`. Their mean over `n` episodes is at most
@@ -277,11 +279,11 @@
 //! it. As `r` starts at 0, it is at least `eta` times the sum of all `d`. ∎
 //!
 //! Nothing is assumed of the critic, the policy or the world: a recalibrated critic is conservative on
-//! average in the long run, or `r` has reached the limit.
+//! average in the long run, or `r` has reached the limit. In a fleet no fork's own `r` may have been held back either.
 //!
 //! The memory of a fleet is that of one system that lived through all of its episodes in a row:
 //! [`Memory::fork`] gives each system its own, and [`Memory::join`] puts them together. Over a system's decisions `S` becomes
-//! `a S + b`, an affine map, and such maps compose; shifts are added up. A joint alarm can come later than that one
+//! `a S + b`, an affine map, and such maps compose; what was learned is added up. A joint alarm can come later than that one
 //! system's would have, as sums are compared with the level only where one fork ends and the next begins. An alarm
 //! of one fork is one of the fleet. Each fork by itself reaches `A` within `n` decisions with probability `n / A` at most, if
 //! its base was new; so among `N` decisions of the whole fleet it is `N / A` at most.
@@ -344,7 +346,7 @@ mod sum;
 mod threshold;
 mod verdict;
 
-pub use account::Account;
+pub use account::{Account, Surprise};
 pub use certificate::{Certificate, Counts};
 pub use context::Context;
 pub use decision::{Decision, Settlement, StaleDecision};

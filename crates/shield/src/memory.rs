@@ -12,7 +12,7 @@ use core::fmt;
 
 use crate::decision::Short;
 use crate::sum::average;
-use crate::{Evidence, MemoryState, Novelty, OutOfRange, Recalibration, RiskSpec};
+use crate::{Evidence, MemoryState, Novelty, OutOfRange, Recalibration, RiskSpec, Surprise};
 
 /// The evidence and the recalibration, which both learn from surprises, and the novelty, which learns from scores.
 ///
@@ -47,16 +47,19 @@ impl Memory {
     }
 
     /// Takes one surprise into account, as [`Account::enter`](crate::Account::enter) returns it.
-    pub fn learn(&mut self, surprise: f64) {
-        self.evidence.learn(surprise);
-        self.recalibration.learn(surprise);
+    ///
+    /// The evidence is about what the critic did not foresee; the recalibration about all that was not charged, since
+    /// that is what a promise is about.
+    pub fn learn(&mut self, surprise: Surprise) {
+        self.evidence.learn(surprise.unforeseen);
+        self.recalibration.learn(surprise.uncharged);
     }
 
     /// Takes the last surprise of an episode into account, as
     /// [`Account::close`](crate::Account::close) returns it, and puts the recalibration into force.
     ///
     /// A deployment without episodes does so whenever it opens a new account.
-    pub fn end_episode(&mut self, last: Option<f64>) {
+    pub fn end_episode(&mut self, last: Option<Surprise>) {
         self.end_episode_scored(last, None);
     }
 
@@ -66,7 +69,7 @@ impl Memory {
     /// [`precaution`](RiskSpec::precaution) at least; surprises lower them again. Later alarms of a change that lasts are
     /// counted, and change nothing: by then surprises know better, until [`Memory::restart_evidence`]. A score that is no number
     /// counts as the worst. One that nobody measured, `None`, counts as nothing.
-    pub fn end_episode_scored(&mut self, last: Option<f64>, score: Option<f64>) {
+    pub fn end_episode_scored(&mut self, last: Option<Surprise>, score: Option<f64>) {
         if let Some(surprise) = last {
             self.learn(surprise);
         }
@@ -139,17 +142,17 @@ impl Memory {
     /// - Sums of evidence compose exactly, up to rounding: over a fork's decisions `S` becomes `a S + b`, and
     ///   the fork has kept both numbers. Joint evidence is compared with the alarm level where one fork ends
     ///   and the next begins; an alarm that a fork raised by itself stays one.
-    /// - What surprises have added to the shift is summed over the forks, and kept within its limits after each.
+    /// - What surprises have added to shift and lift is summed over the forks, and kept within its limits after each.
     ///   At the fork with the first alarm of the novelty it is raised to the precaution.
     /// - Counts are added, and the result is in force at once.
     ///
     /// ```
-    /// use cpss_shield::{RiskRules, RiskSpec};
+    /// use cpss_shield::{RiskRules, RiskSpec, Surprise};
     ///
     /// let base = RiskRules::new(RiskSpec { rate: 0.5, ..RiskSpec::new() })?.memory();
     /// let (mut one, mut other) = (base.fork(), base.fork());
-    /// one.end_episode(Some(0.5));
-    /// other.end_episode(Some(1.0));
+    /// one.end_episode(Some(Surprise::of(0.5)));
+    /// other.end_episode(Some(Surprise::of(1.0)));
     /// let fleet = base.join(&[one, other])?;
     /// assert_eq!((fleet.episodes(), fleet.recalibration().shift()), (2, 0.75));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -13,12 +13,12 @@
 //!
 //! Why two: a shift makes the shield more cautious, which helps as long as the critic still knows what is dangerous. Where
 //! it does not, minding what it says all the more does harm, and what is left to do is to say how much happens. A lift
-//! changes no cost, but where a risk would exceed 1.
+//! changes no cost: costs are what the shifted risks `rho_b` differ by ([`RiskRules::costs`](crate::RiskRules::costs)).
 //!
 //! What is learned comes into force when an episode ends. Within one it stands still, so that
 //! two risks of one episode are on one scale: a risk that rose only because the shift did would be a
 //! surprise of the shield's own making. While it stands still, a shift keeps a conservative critic so. A lift does for the
-//! least risky actions only: it is justified by the sum of its surprises, not decision by decision.
+//! least risky actions only, decision by decision. But its promise holds, since that of the critic that is only shifted does.
 //!
 //! **Invariants**, in floating point and not only on paper: a risk is never lowered; a
 //! probability stays one; the order of two risks is kept, and a greater `r` never lowers any;
@@ -78,15 +78,25 @@ pub struct Raising {
 
 impl Raising {
     /// One of the scene's risks, raised: `rho_r`. What is no probability is returned as it is.
+    pub fn raise(&self, risk: f64) -> f64 {
+        self.lift(self.shift(risk))
+    }
+
+    /// The same without the lift: `rho_b`, of which costs are made.
+    pub(crate) fn shift(&self, risk: f64) -> f64 {
+        if is_probability(risk) { raised(risk, self.factor) } else { risk }
+    }
+
+    /// What is shifted already, lifted.
     ///
     /// A sum that is rounded keeps order and is not below what nothing negative was added to.
-    pub fn raise(&self, risk: f64) -> f64 {
-        if !is_probability(risk) {
-            return risk;
+    pub(crate) fn lift(&self, shifted: f64) -> f64 {
+        // At no lift even a negative zero keeps its bits, and a NaN is not made a 1.
+        if self.added > 0.0 && is_probability(shifted) {
+            (shifted + self.added).min(1.0)
+        } else {
+            shifted
         }
-        let shifted = raised(risk, self.factor);
-        // At no lift even a negative zero keeps its bits.
-        if self.added > 0.0 { (shifted + self.added).min(1.0) } else { shifted }
     }
 }
 
@@ -157,7 +167,8 @@ impl Recalibration {
     /// Puts what was learned into force: between two episodes.
     pub fn adopt(&mut self) {
         let shift = self.learned.min(self.max_shift);
-        self.put(shift, self.learned - shift);
+        // A difference may be off by its last bit.
+        self.put(shift, (self.learned - shift).min(self.max_lift));
     }
 
     fn put(&mut self, shift: f64, lift: f64) {

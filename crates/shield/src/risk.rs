@@ -125,14 +125,16 @@ impl RiskRules {
 
     /// Writes what each action costs, and returns the unavoidable risk `V`.
     ///
-    /// Each risk is raised by the recalibration first. `V` is the least of those that are
-    /// probabilities, or 1 if none is. A cost is `rho - V`; of what is below the resolution next to
+    /// Each risk is shifted by the recalibration first. `V` is the least of those that are
+    /// probabilities, or 1 if none is. A cost is `rho - V`, and what is returned is `V` lifted; of what is below the resolution next to
     /// nothing is left: it fits every threshold above zero and adds nothing to speak of to what was
     /// spent, and yet the least risky action is the one that costs least. Where nothing at all may be
     /// spent any more, only that one runs. If `V` is 1, every action of usable risk costs 1: an incident is certain whatever runs, or the
     /// critic's numbers have overflowed, and neither is to be had for nothing.
     ///
-    /// A lift in force raises all alike, and so what cannot be avoided but no cost, until a risk would exceed 1.
+    /// A lift in force raises what cannot be avoided, and changes no bit of any cost: costs are those of the shifted risks.
+    /// Were they taken from what is lifted, a lift that brings everything close to 1 would make a certain crash cost next to nothing.
+    ///
     /// The resolution does not grow with the shift in force: in a world that the critic was not calibrated in nobody
     /// knows what is noise, and a shield that is surprised has to mind smaller differences.
     ///
@@ -151,7 +153,7 @@ impl RiskRules {
         let raising = recalibration.raising(risks);
         let mut unavoidable = 1.0;
         for (&risk, cost) in risks.iter().zip(&mut *costs) {
-            let raised = raising.raise(risk);
+            let raised = raising.shift(risk);
             // Accepted by a comparison that a NaN fails, so `V` is a probability.
             if is_probability(raised) && raised <= unavoidable {
                 unavoidable = raised;
@@ -161,7 +163,7 @@ impl RiskRules {
         for cost in costs {
             *cost = avoidable(*cost, unavoidable, self.0.resolution);
         }
-        Ok(unavoidable)
+        Ok(raising.lift(unavoidable))
     }
 }
 
@@ -206,6 +208,7 @@ impl core::error::Error for CostCount {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Surprise;
 
     fn costs<const N: usize>(resolution: f64, risks: [f64; N]) -> (f64, [f64; N]) {
         let rules = RiskRules::new(RiskSpec { resolution, ..RiskSpec::new() }).unwrap();
@@ -240,7 +243,7 @@ mod tests {
             costs[1]
         };
         assert!(cost(&memory) < 1e-12, "0.0095 apart: below the resolution");
-        memory.end_episode(Some(1.0));
+        memory.end_episode(Some(Surprise::of(1.0)));
         assert!(cost(&memory) > 0.02, "0.0251 apart, and minded: {}", cost(&memory));
     }
 
@@ -252,14 +255,24 @@ mod tests {
         let risks = [0.25, 0.125, 0.5];
         let mut costs = [[0.0; 3]; 2];
         let before = rules.costs(memory.recalibration(), &risks, &mut costs[0]).unwrap();
-        memory.end_episode(Some(0.5));
+        memory.end_episode(Some(Surprise::of(0.5)));
         let after = rules.costs(memory.recalibration(), &risks, &mut costs[1]).unwrap();
         let log_odds = |risk: f64| (risk / (1.0 - risk)).ln();
         assert!((log_odds(after) - log_odds(before) - 1.0).abs() < 1e-12, "{before} {after}");
-        assert!(
-            costs[0].iter().zip(&costs[1]).all(|(old, new)| (old - new).abs() < 1e-15),
-            "{costs:?}"
-        );
+        assert_eq!(costs[0], costs[1]);
+    }
+
+    /// If costs were what lifted risks differ by, a certain crash would cost 0.01 here, and fit a threshold.
+    #[test]
+    fn a_certain_crash_costs_no_less_where_everything_is_lifted() {
+        let spec = RiskSpec { rate: 9.0, max_shift: 0.0, ..RiskSpec::new() };
+        let rules = RiskRules::new(spec).unwrap();
+        let mut memory = rules.memory();
+        memory.end_episode(Some(Surprise::of(1.0)));
+        let mut costs = [0.0; 3];
+        let risks = [0.05, 0.3, 1.0];
+        let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
+        assert!(unavoidable > 0.99 && costs == [0.0, 0.25, 0.95], "{unavoidable} {costs:?}");
     }
 
     #[test]

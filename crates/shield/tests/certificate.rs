@@ -10,7 +10,7 @@ mod strategies;
 
 use cpss_shield::{
     Charge, Counts, GainSpec, Mode, Reason, RiskRules, RiskSpec, Shield, ShieldSpec, Situation,
-    StaleDecision, Verdict,
+    StaleDecision, Surprise, Verdict,
 };
 use proptest::prelude::*;
 use strategies::{any_float, any_spec, moment};
@@ -201,7 +201,7 @@ fn a_certificate_in_risk_mode_tells_the_account() -> Result<(), StaleDecision> {
     let mut shield = Shield::new(ShieldSpec { charge, ..spec(Mode::Enforce) }).unwrap();
     let rules = RiskRules::new(RiskSpec { rate: 0.5, alarm: 2.5, ..RiskSpec::new() }).unwrap();
     let (mut account, mut memory) = (rules.account(), rules.memory());
-    for (risks, surprise) in [([0.25, 0.125], None), ([0.5, 0.5], Some(0.375))] {
+    for (risks, surprise) in [([0.25, 0.125], None), ([0.5, 0.5], Some(Surprise::of(0.375)))] {
         let mut costs = [0.0; 2];
         let unavoidable = rules.costs(memory.recalibration(), &risks, &mut costs).unwrap();
         let situation = Situation { proposal: 0, costs: &costs, preferences: &[], density: 0.0 };
@@ -210,7 +210,7 @@ fn a_certificate_in_risk_mode_tells_the_account() -> Result<(), StaleDecision> {
         let settled = shield.settle_predicted(decision)?;
         assert_eq!(account.enter(unavoidable, risk, settled.charge), surprise);
     }
-    memory.learn(0.375);
+    memory.learn(Surprise::of(0.375));
     memory.end_episode(account.close(true));
     let certificate = shield.certificate().with_account(account).with_memory(memory);
     let report = "spent 0 of 1 in 2 of 10 decisions (enforce, predicted): budget kept\n\

@@ -10,7 +10,7 @@ mod strategies;
 
 use cpss_shield::{
     Alarm, AlarmKind, JoinError, Memory, MemoryState, Novelty, NoveltyScale, RiskRules, RiskSpec,
-    Sum,
+    Sum, Surprise,
 };
 use proptest::prelude::*;
 use strategies::any_float;
@@ -37,7 +37,7 @@ type Episode = (Vec<f64>, f64);
 
 fn live(memory: &mut Memory, (surprises, score): &Episode) {
     for surprise in surprises {
-        memory.learn(*surprise);
+        memory.learn(Surprise::of(*surprise));
     }
     memory.end_episode_scored(None, Some(*score));
 }
@@ -75,9 +75,9 @@ fn an_alarm_of_the_novelty_raises_risks_at_once_and_says_why() {
 #[test]
 fn incidents_come_before_novelty_and_a_score_that_nobody_measured_is_nothing() {
     let mut memory = memory(RiskSpec { alarm: 2.0, ..SPEC }, 2.0);
-    memory.end_episode(Some(0.0));
+    memory.end_episode(Some(Surprise::of(0.0)));
     assert_eq!(memory.novelty().unwrap().seen(), 0);
-    memory.end_episode_scored(Some(1.0), Some(9.0));
+    memory.end_episode_scored(Some(Surprise::of(1.0)), Some(9.0));
     let kinds: Vec<AlarmKind> = memory.alarms().map(|alarm| alarm.kind).collect();
     assert_eq!(kinds, [AlarmKind::Incidents, AlarmKind::Novelty]);
     assert_eq!(memory.alarm().unwrap().after, 2);
@@ -235,7 +235,7 @@ proptest! {
             for surprise in &episode.0 {
                 is_clamped |= memory.recalibration().learned() + rate * surprise > 3.0;
                 sum += surprise;
-                memory.learn(*surprise);
+                memory.learn(Surprise::of(*surprise));
                 if !is_clamped {
                     prop_assert!(sum <= memory.recalibration().learned() / rate + 1e-9);
                     prop_assert!(sum <= 3.0 / rate + 1e-9);
@@ -249,7 +249,7 @@ proptest! {
 #[test]
 fn beyond_the_upper_limit_nothing_is_bounded() {
     let mut memory = memory(RiskSpec { rate: 1.0, ..SPEC }, 1e9);
-    (0..10).for_each(|_| memory.learn(1.0));
+    (0..10).for_each(|_| memory.learn(Surprise::of(1.0)));
     assert!(10.0 > memory.recalibration().learned() / 1.0, "the condition is needed");
 }
 
@@ -271,7 +271,7 @@ fn deployed_blind(max_lift: f64) -> (f64, f64) {
         memory.end_episode(Some(surprise));
         if episode >= 2_000 {
             means[0] += unavoidable / 2_000.0;
-            means[1] += surprise / 2_000.0;
+            means[1] += surprise.uncharged / 2_000.0;
         }
     }
     means.into()

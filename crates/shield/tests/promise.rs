@@ -14,7 +14,7 @@
 mod strategies;
 
 use cpss_shield::{
-    Charge, GainSpec, Memory, Mode, RiskRules, RiskSpec, Shield, ShieldSpec, Situation,
+    Charge, GainSpec, Memory, Mode, RiskRules, RiskSpec, Shield, ShieldSpec, Situation, Surprise,
 };
 use strategies::Random;
 
@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-/// One critic with its rules, and the shift that it was raised by.
+/// One critic with its rules, and the shift and the lift that it was raised by.
 struct Critic<'a> {
     world: &'a World,
     risks: [Table; STEPS],
@@ -136,14 +136,16 @@ impl Critic<'_> {
 fn excesses(
     worlds: usize,
     risk: RiskSpec,
-    shift: f64,
+    raised: [f64; 2],
     believe: fn(f64) -> f64,
     shield: ShieldSpec,
 ) -> Vec<f64> {
     let mut random = Random(11);
-    let rules = RiskRules::new(RiskSpec { rate: shift, max_shift: 9.0, ..risk }).unwrap();
+    let [max_shift, lift] = raised;
+    let rules = RiskRules::new(RiskSpec { rate: max_shift + lift, max_shift, ..risk }).unwrap();
     let mut memory = rules.memory();
-    memory.end_episode(Some(1.0));
+    memory.end_episode(Some(Surprise::of(1.0)));
+    assert_eq!(memory.recalibration().shift(), max_shift);
     (0..worlds)
         .map(|_| {
             let world = World::random(&mut random);
@@ -181,7 +183,7 @@ fn it_is_kept_against_every_policy() {
             for pace in [1.0, 2.0, 1e9] {
                 for price in [0.0, 1.0] {
                     let spec = ShieldSpec { price, ..shield(budget, pace) };
-                    let excesses = excesses(200, RiskSpec::new(), 0.0, believe, spec);
+                    let excesses = excesses(200, RiskSpec::new(), [0.0; 2], believe, spec);
                     let worst = greatest(&excesses);
                     assert!(worst < 1e-12, "budget {budget}, pace {pace}, price {price}: {worst}");
                 }
@@ -191,16 +193,23 @@ fn it_is_kept_against_every_policy() {
 }
 
 #[test]
-fn it_is_kept_with_a_look_ahead_a_resolution_and_a_shift() {
-    for (gamma, resolution, shift) in
-        [(0.9, 0.0, 0.0), (0.5, 0.02, 0.0), (1.0, 0.05, 0.0), (1.0, 0.0, 1.0), (0.7, 0.01, 2.0)]
-    {
+fn it_is_kept_with_a_look_ahead_a_resolution_a_shift_and_a_lift() {
+    for (gamma, resolution, raised) in [
+        (0.9, 0.0, [0.0, 0.0]),
+        (0.5, 0.02, [0.0, 0.0]),
+        (1.0, 0.05, [0.0, 0.0]),
+        (1.0, 0.0, [1.0, 0.0]),
+        (0.7, 0.01, [2.0, 0.0]),
+        (1.0, 0.0, [0.0, 0.1]),
+        (1.0, 0.0, [0.0, 9.0]),
+        (1.0, 0.02, [1.0, 3.0]),
+    ] {
         let risk = RiskSpec { gamma, resolution, ..RiskSpec::new() };
         for pace in [1.0, 3.0] {
-            let worst = greatest(&excesses(200, risk, shift, EXACT, shield(0.05, pace)));
+            let worst = greatest(&excesses(200, risk, raised, EXACT, shield(0.05, pace)));
             assert!(
                 worst < 1e-12,
-                "gamma {gamma}, resolution {resolution}, shift {shift}: {worst}"
+                "gamma {gamma}, resolution {resolution}, raised by {raised:?}: {worst}"
             );
         }
     }
@@ -210,7 +219,8 @@ fn it_is_kept_with_a_look_ahead_a_resolution_and_a_shift() {
 #[test]
 fn it_is_no_looser_than_it_need_be() {
     for pace in [1.0, 1e9] {
-        let closest = greatest(&excesses(100, RiskSpec::new(), 0.0, EXACT, shield(0.05, pace)));
+        let closest =
+            greatest(&excesses(100, RiskSpec::new(), [0.0; 2], EXACT, shield(0.05, pace)));
         assert!(closest > -0.5 * 0.05, "pace {pace}: {closest}");
     }
 }
@@ -218,7 +228,7 @@ fn it_is_no_looser_than_it_need_be() {
 #[test]
 fn it_fails_for_a_critic_that_underestimates() {
     for pace in [1.0, 2.0, 1e9] {
-        let excesses = excesses(100, RiskSpec::new(), 0.0, CARELESS, shield(0.01, pace));
+        let excesses = excesses(100, RiskSpec::new(), [0.0; 2], CARELESS, shield(0.01, pace));
         let broken = excesses.iter().filter(|excess| **excess > 0.01).count();
         assert!(broken > 50, "pace {pace}: broken in {broken} of 100 worlds");
     }
@@ -227,7 +237,9 @@ fn it_fails_for_a_critic_that_underestimates() {
 #[test]
 fn it_fails_where_nothing_is_enforced() {
     let shadow = ShieldSpec { mode: Mode::Shadow, ..shield(0.01, 1.0) };
-    let broken =
-        excesses(100, RiskSpec::new(), 0.0, EXACT, shadow).iter().filter(|x| **x > 0.01).count();
+    let broken = excesses(100, RiskSpec::new(), [0.0; 2], EXACT, shadow)
+        .iter()
+        .filter(|x| **x > 0.01)
+        .count();
     assert!(broken > 50, "broken in {broken} of 100 worlds");
 }

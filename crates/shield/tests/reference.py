@@ -202,16 +202,18 @@ class Critic:
     def costs(self, risks) -> str:
         self.risks = [raised(risk, self.b) for risk in risks]
         V = min([risk for risk in self.risks if 0.0 <= risk <= 1.0], default=1.0)
+        # Of the risks before they are lifted.
+        costs = [bits(self.cost(risk, V)) for risk in self.risks]
         if self.l > 0.0:
             added = raised(V, self.l) - V
             self.risks = [min(risk + added, 1.0) if 0.0 <= risk <= 1.0 else risk for risk in self.risks]
         self.V = min([risk for risk in self.risks if 0.0 <= risk <= 1.0], default=1.0)
-        return " ".join([bits(self.V)] + [bits(self.cost(risk)) for risk in self.risks])
+        return " ".join([bits(self.V)] + costs)
 
-    def cost(self, rho) -> float:
+    def cost(self, rho, V) -> float:
         if not 0.0 <= rho <= 1.0:
             return math.nan
-        c = 1.0 if self.V >= 1.0 else rho - self.V
+        c = 1.0 if V >= 1.0 else rho - V
         noise = self.resolution
         return c if c >= noise else c * 2.0**-40
 
@@ -249,6 +251,8 @@ class Critic:
         self.exact += exactly - expected_exactly
         d = happened - rho if 0.0 <= rho <= 1.0 else 1.0
         self.S = self.bets(self.S, d)
+        # The evidence is about what was not foreseen, the recalibration about what was not charged either.
+        d = happened - expected if 0.0 <= rho <= 1.0 else 1.0
         self.learned = min(max(self.learned + self.eta * d, 0.0), self.b_max + self.l_max)
 
     def bets(self, sums, gain) -> list[float]:

@@ -162,7 +162,7 @@ class Remembering:
         """Takes into account what has just been settled or closed."""
         self._goes_on = True
         if shield.surprise is not None:
-            self._inner.learn(shield.surprise)
+            self._inner.learn(*shield.surprise)
 
     def follow(self, is_over: bool) -> dict[str, Any]:
         """A decision was made, and the episode is over or not. Gives what there is to say of it: shift and lift are those that it was made under."""

@@ -152,6 +152,7 @@ fn document(name: &str, file: &MemoryFile) -> Result<serde_json::Value> {
         "decisions": memory.evidence().seen(),
         "evidence": memory.evidence().value(),
         "recalibration": memory.recalibration().raised(),
+        "shift": memory.recalibration().shift(),
         "lift": memory.recalibration().lift(),
         "novelty": memory.novelty().map(cpss_shield::Novelty::value),
         "alarms": alarms,

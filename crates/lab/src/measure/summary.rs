@@ -72,7 +72,7 @@ pub(crate) struct Summary {
     pub account: Account,
     /// The evidence that the critic underestimates risk: the largest, at the end of any episode.
     pub evidence: f64,
-    /// The shift of its log-odds that its surprises have led to, after the last episode.
+    /// By how much the log-odds of what cannot be avoided are raised, after the last episode.
     pub recalibration: f64,
     /// The evidence that the world is not the one that the critic was calibrated in: the largest, at the end of any
     /// episode; 0 where no scores are watched.

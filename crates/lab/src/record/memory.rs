@@ -18,10 +18,10 @@ pub(crate) const ALARM_EPISODES: f64 = 1000.0;
 /// How a shield's memory learns, as a person sets it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
-    /// By how much a surprise of 1 raises the log-odds of all risks from then on.
+    /// By how much a surprise of 1 raises log-odds from then on.
     pub rate: f64,
-    /// The most by which they are raised. What is learned beyond lifts what cannot be avoided, and makes the shield no more
-    /// cautious: a critic that needs so much does not know what is dangerous.
+    /// The most by which those of all risks are raised. What is learned beyond lifts what cannot be avoided, and changes no
+    /// decision: a critic that needs so much does not know what is dangerous.
     pub max_shift: f64,
     /// What they are raised to at once, at least, when traffic is no longer the one that the critic knows.
     pub precaution: f64,
@@ -44,11 +44,11 @@ pub struct MemorySettings {
     /// The greatest shift.
     pub max_shift: f64,
     /// How far beyond it what cannot be avoided may be lifted; none in what was written before there were lifts: 0.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub max_lift: f64,
     /// The level at which the evidence of incidents raises an alarm.
     pub alarm: f64,
-    /// The shift that an alarm of the novelty raises to, at least.
+    /// What an alarm of the novelty raises log-odds to, at least.
     pub precaution: f64,
     /// How scores of episodes are watched, if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,6 +315,8 @@ impl std::fmt::Display for AlarmLine {
 
 #[cfg(test)]
 mod tests {
+    use cpss_shield::Surprise;
+
     use super::*;
 
     #[test]
@@ -329,8 +331,11 @@ mod tests {
         let (_, fresh) = settings.open(&RiskSpec::new()).unwrap();
         let mut memory = fresh;
         for episode in 0..40 {
-            memory.learn((f64::from(episode) * 0.7).sin());
-            memory.end_episode_scored(Some(-0.1), Some((f64::from(episode) * 1.3).sin()));
+            memory.learn(Surprise::of((f64::from(episode) * 0.7).sin()));
+            memory.end_episode_scored(
+                Some(Surprise::of(-0.1)),
+                Some((f64::from(episode) * 1.3).sin()),
+            );
         }
         let text = serde_json::to_string(&MemoryLine::of(&memory.fork())).unwrap();
         let line: MemoryLine = serde_json::from_str(&text).unwrap();
@@ -341,5 +346,18 @@ mod tests {
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<MemorySettings>(&text).unwrap(), settings);
         assert!(serde_json::from_str::<MemorySettings>(&text.replace("rate", "pace")).is_err());
+    }
+
+    /// Files are sealed over what they read as, so what was written before there were lifts has to read as it was.
+    #[test]
+    fn what_was_written_before_there_were_lifts_keeps_its_words() {
+        let before = r#"{"rate":0.3,"max_shift":3.0,"alarm":10000.0,"precaution":0.5}"#;
+        let settings: MemorySettings = serde_json::from_str(before).unwrap();
+        assert_eq!(settings.max_lift, 0.0);
+        assert_eq!(serde_json::to_string(&settings).unwrap(), before);
+        let before = r#"{"learned":1.5,"shift":1.0,"gained":0.25}"#;
+        let line: RecalibrationLine = serde_json::from_str(before).unwrap();
+        assert_eq!((line.lift, line.raised()), (0.0, 1.0));
+        assert_eq!(serde_json::to_string(&line).unwrap(), before);
     }
 }

@@ -18,13 +18,13 @@ pub(crate) fn outcomes(plan: &DeployPlan, cells: &[DeployCell]) -> Table {
         "task",
         "method",
         "fleet: incidents [95 %]",
-        "promised",
+        "start + budget",
         "surprise [95 %]",
         "return",
         "interventions",
         "log-odds raised",
         "single car: incidents [95 %]",
-        "promised",
+        "start + budget",
         "surprise [95 %]",
     ];
     let mut rows = Vec::new();
@@ -57,8 +57,9 @@ pub(crate) fn outcomes(plan: &DeployPlan, cells: &[DeployCell]) -> Table {
         columns: columns.map(str::to_owned).to_vec(),
         rows,
         note: "Critics were learned and calibrated in stationary traffic with perfect eyes; `knew` was learned in the \
-               changed world. Promised is what the critic calls unavoidable, as it is raised, and the budget: kept, above it \
-               within the interval of what happened, or broken. Log-odds raised: those of what cannot be avoided."
+               changed world. Start + budget is what the critic calls unavoidable, as it is raised, and the budget: `kept` \
+               if incidents are not above it, `within` if they are within their interval, and else `BROKEN`. Log-odds raised: those \
+               of what cannot be avoided."
             .to_owned(),
     }
 }
@@ -96,7 +97,7 @@ fn rate(block: &Block) -> String {
     format!("{rate:.4} [{low:.4}, {high:.4}]")
 }
 
-/// What was promised, and whether it was kept: what happened is not above it, or not beyond its interval.
+/// What is unavoidable and the budget, and whether what happened is not above it, or not beyond its interval.
 fn promise(block: &Block) -> String {
     let n = block.episodes.max(1.0);
     let promised = block.promise / n;
@@ -181,7 +182,7 @@ pub(crate) fn figure(plan: &DeployPlan, cells: &[DeployCell]) -> Canvas {
     let mut canvas = Canvas::new(width, height, "Incidents before and after an unannounced change");
     let mut entries: Vec<(String, Style)> =
         DRAWN.iter().map(|(_, name, style)| ((*name).to_owned(), *style)).collect();
-    entries.push(("promised, with adaptation".to_owned(), promised()));
+    entries.push(("start + budget, with adaptation".to_owned(), promised()));
     legend(&mut canvas, [62.0, 22.0], width, &entries);
     for (row, change) in plan.changes.iter().enumerate() {
         for (column, task) in plan.tasks.iter().enumerate() {

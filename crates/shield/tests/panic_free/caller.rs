@@ -9,7 +9,7 @@ use cpss_shield::candidates::{CandidateError, Neighbourhood, judge_nearest, samp
 use cpss_shield::{
     Account, Alarm, Certificate, CostCount, Decision, JoinError, JudgeError, Memory, MemoryState,
     Novelty, NoveltyScale, OutOfRange, RiskRules, RiskSpec, Settlement, Shield, ShieldSpec, Situation,
-    StaleDecision,
+    StaleDecision, Surprise,
 };
 
 #[inline(never)]
@@ -63,7 +63,7 @@ pub fn novelty(scale: NoveltyScale, level: f64) -> Result<Novelty, OutOfRange> {
 
 #[inline(never)]
 pub fn end_scored(memory: &mut Memory, last: f64, score: f64) -> Option<Alarm> {
-    memory.end_episode_scored(Some(last), Some(score));
+    memory.end_episode_scored(Some(Surprise::of(last)), Some(score));
     memory.alarm()
 }
 

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use cpss_highway::TaskId;
-use cpss_shield::{Charge, Fallback, GainSpec, Mode, ShieldSpec};
+use cpss_shield::{Charge, Fallback, GainSpec, Mode, RiskSpec, ShieldSpec};
 
 use crate::files::sheet::read_sheet;
-use crate::record::memory::Adaptation;
+use crate::record::memory::{Adaptation, MemorySettings};
 use crate::tasks::{self, ShieldNumbers};
 
 /// The shield that arms are made of.
@@ -286,6 +286,8 @@ impl ShieldSettings {
                 "`{name}` is {number}, but has to be a finite number of at least 0"
             );
         }
+        // Whatever opens a memory later finds the same faults.
+        MemorySettings::unscored(adaptation).open(&RiskSpec::new()).map_err(|e| anyhow!("{e}"))?;
         // What was judged is charged: costs are risks, and what cannot be avoided is nobody's choice.
         let spec = ShieldSpec { charge: Charge::Predicted, price: 0.0, ..shield.spec() };
         Ok(ShieldSettings { spec, price, adaptation })
@@ -351,6 +353,8 @@ mod tests {
             let said = refusal(&format!("budget = 0.1\nhorizon = 5\n{name} = {odd}"));
             assert!(said.contains(&format!("`{name}` is")) && said.contains("finite"), "{said}");
         }
+        let too_much = refusal("budget = 0.1\nhorizon = 5\nmax_shift = 41");
+        assert!(too_much.contains("max_shift"), "{too_much}");
         let least = ShieldSettings::parse("budget = 1\nhorizon = 5").unwrap();
         assert_eq!((least.price, least.adaptation.rate), (1.0, 2.0));
         assert_eq!((least.spec.budget, least.spec.fallback), (1.0, Fallback::BestAdmissible));

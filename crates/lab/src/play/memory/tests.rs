@@ -3,6 +3,7 @@
 use super::*;
 use crate::play::critic::RiskSource;
 use cpss_highway::TaskId;
+use cpss_shield::Surprise;
 
 fn file() -> MemoryFile {
     let risk = RiskSource::Drift.load(TaskId::MergeV0).unwrap();
@@ -12,7 +13,7 @@ fn file() -> MemoryFile {
 /// What a car has found after one episode with these surprises.
 fn lived(file: &MemoryFile, surprises: &[f64]) -> MemoryFile {
     let mut memory = file.memory().unwrap();
-    surprises.iter().for_each(|surprise| memory.learn(*surprise));
+    surprises.iter().for_each(|surprise| memory.learn(Surprise::of(*surprise)));
     memory.end_episode(None);
     MemoryFile { memory: MemoryLine::of(&memory), ..file.clone() }
 }
@@ -75,7 +76,7 @@ fn a_file_is_one_runs_alone_and_of_one_critic() {
     };
     assert!(refusal(&risk, settings).contains("in use"));
     let mut memory = keeper.file.memory().unwrap();
-    memory.end_episode(Some(0.5));
+    memory.end_episode(Some(Surprise::of(0.5)));
     keeper.keep(&memory).unwrap();
     drop(keeper);
     assert_eq!(Keeper::open(&place, &risk, settings).unwrap().line().episodes, 1);

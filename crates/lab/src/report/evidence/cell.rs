@@ -1,7 +1,7 @@
 //! What is known of one task, regime and arm?
 
 use cpss_highway::TaskId;
-use cpss_shield::{RiskRules, RiskSpec};
+use cpss_shield::{RiskRules, RiskSpec, Surprise};
 use serde::Serialize;
 
 use crate::measure::estimate::{Cell, Results, metric};
@@ -107,7 +107,7 @@ fn in_a_row(episodes: &[&EpisodeRecord]) -> (f64, Option<u64>) {
     let Ok(rules) = RiskRules::new(RiskSpec::new()) else { return (f64::NAN, None) };
     let mut memory = rules.memory();
     for episode in episodes {
-        memory.learn(episode.surprise().clamp(-1.0, 1.0));
+        memory.learn(Surprise::of(episode.surprise().clamp(-1.0, 1.0)));
     }
     (memory.evidence().value(), memory.evidence().alarm())
 }
