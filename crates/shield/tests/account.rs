@@ -47,7 +47,7 @@ proptest! {
             let situation =
                 Situation { proposal: *proposal, costs: &costs, preferences: &[], density: 0.1 };
             let decision = shield.judge(&situation).unwrap();
-            let risk = memory.recalibration().raising(&risks).raise(risks[decision.executed()]);
+            let risk = memory.recalibration().raising(risks).raise(risks[decision.executed()]);
             let settled = shield.settle_predicted(decision).unwrap();
             let surprise = account.enter(unavoidable, risk, settled.charge);
             // Where more is charged than what cannot be avoided leaves, less was chosen.
