@@ -142,6 +142,18 @@ def test_a_shield_is_as_its_schema_says_and_a_misspelled_key_is_not():
     assert list(schema_of("regime").iter_errors({"name": "mine", "peak": 1.0, "changes": 1, "ful": {}}))
 
 
+def assert_viewers_make_a_type_of(schema, path):
+    """Foxglove gives each field a type by its schema before it shows anything, and refuses the channel if it cannot."""
+    kind = schema["type"]
+    assert kind in ("object", "array", "string", "number", "integer", "boolean"), f"{path}: {kind}"
+    if kind == "object":
+        for name, field in schema["properties"].items():
+            assert_viewers_make_a_type_of(field, f"{path}.{name}")
+    if kind == "array":
+        assert schema["items"]["type"] != "array", path
+        assert_viewers_make_a_type_of(schema["items"], path)
+
+
 def test_an_exported_trace_is_read_by_the_format_s_own_library(fresh, tmp_path):
     run(fresh / "cpss", "evaluate", "--env", "racetrack-v0", "--episodes", "1", "--method", "dqn", "--trace", "traces", cwd=tmp_path)
     [trace] = (tmp_path / "traces").glob("*.jsonl")
@@ -154,6 +166,7 @@ def test_an_exported_trace_is_read_by_the_format_s_own_library(fresh, tmp_path):
         for schema, channel, message in reader.iter_messages():
             assert schema is not None
             if schema.id not in validators:
+                assert_viewers_make_a_type_of(json.loads(schema.data), channel.topic)
                 validators[schema.id] = jsonschema.Draft202012Validator(json.loads(schema.data))
             validators[schema.id].validate(json.loads(message.data))
             counts[channel.topic] = counts.get(channel.topic, 0) + 1

@@ -1,6 +1,8 @@
 //! Contract: every error names what was wrong and the value it had, and changes nothing.
 
-use cpss_shield::{GainSpec, JudgeError, Rules, Shield, ShieldSpec, Situation, StaleDecision};
+use cpss_shield::{
+    CostCount, GainSpec, JoinError, JudgeError, Rules, Shield, ShieldSpec, Situation, StaleDecision,
+};
 
 const SPEC: ShieldSpec = ShieldSpec::new(1.0, 10);
 const SOUND: Situation<'_> =
@@ -114,4 +116,16 @@ fn regression_a_first_decision_does_not_outlive_its_ledger() {
         );
         assert_eq!(shield, before, "nothing was charged");
     }
+}
+
+#[test]
+fn memories_that_cannot_be_joined_and_costs_without_room_are_told_in_words() {
+    for (error, text) in [
+        (JoinError::OtherSettings(2), "memory 2 has other settings"),
+        (JoinError::NoFork(0), "memory 0 is no fork of the base"),
+    ] {
+        assert_eq!(error.to_string(), text);
+    }
+    let short = CostCount { risks: 5, costs: 4 };
+    assert_eq!(short.to_string(), "`costs` has 4 entries for 5 risks");
 }

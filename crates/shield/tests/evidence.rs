@@ -44,6 +44,19 @@ fn it_grows_by_one_a_decision_if_the_critic_is_right_and_by_less_if_cautious() {
     }
 }
 
+#[test]
+fn it_tells_the_level_it_watches_for() {
+    for level in [2.5, 1e4] {
+        let mut evidence = evidence(level);
+        assert_eq!(evidence.level(), level);
+        while evidence.alarm().is_none() {
+            assert!(evidence.value() < evidence.level());
+            evidence.learn(0.5);
+        }
+        assert!(evidence.level() <= evidence.value());
+    }
+}
+
 /// The mean number of decisions to the alarm, where incidents have probability `risk` and the
 /// critic foretold `told`. A run ends after 100,000 decisions at the latest.
 fn run_length(level: f64, risk: f64, told: f64, runs: u32) -> f64 {

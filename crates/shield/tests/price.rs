@@ -8,7 +8,10 @@
 
 mod strategies;
 
-use cpss_shield::{Decision, GainSpec, Mode, Reason, Shield, ShieldSpec, Situation, Verdict};
+use cpss_shield::{
+    Decision, Fallback, GainSpec, Mode, Reason, Shield, ShieldSpec, Situation, StaleDecision,
+    Verdict,
+};
 use proptest::prelude::*;
 use strategies::{any_float, any_spec, moment};
 
@@ -147,4 +150,49 @@ fn preferences_without_a_scale_leave_the_threshold_rule() {
     {
         assert_eq!(judge(5.0, 0, &costs, likes).verdict(), Verdict::Admit, "{likes:?}");
     }
+    // Nor does a price choose in place of a refused proposal: the fallback does, by the least risk.
+    for likes in [[1.0; 3], [f64::MAX, f64::MIN, 0.0], [f64::NAN, 1.0, 0.0]] {
+        let refused = judge(0.25, 2, &[0.05, 0.0, 0.9], &likes);
+        assert_eq!(refused.executed(), 1, "{likes:?}");
+    }
+}
+
+#[test]
+fn the_zero_of_the_preferences_does_not_matter_even_where_sums_of_them_overflow() {
+    // As above: the threshold is 0.1, and at this price half of it is worth more than a quarter of the spread.
+    let likes = [-1e308, -1.0025e308, -1.01e308];
+    let priced = judge(1.0, 0, &[0.05, 0.0, 0.0], &likes);
+    assert_eq!((priced.verdict(), priced.executed()), (Verdict::Replace(Reason::Priced), 1));
+}
+
+#[test]
+fn a_preference_that_is_no_number_is_below_every_other() {
+    let spec = ShieldSpec { fallback: Fallback::BestAdmissible, ..ShieldSpec::new(1.0, 10) };
+    let shield = Shield::new(spec).unwrap();
+    for (likes, runs) in [([f64::NAN, -5.0, 9.0], 1), ([-5.0, f64::NAN, 9.0], 0)] {
+        // The proposal alone is over the threshold of 0.1.
+        let situation =
+            Situation { proposal: 2, costs: &[0.0, 0.0, 0.9], preferences: &likes, density: 0.0 };
+        assert_eq!(shield.judge(&situation).unwrap().executed(), runs, "{likes:?}");
+    }
+}
+
+#[test]
+fn a_certificate_counts_what_was_passed_over() -> Result<(), StaleDecision> {
+    for (price, counted) in [(1.0, true), (0.0, false)] {
+        let spec = ShieldSpec { price, gain: GainSpec::Constant, ..ShieldSpec::new(1.0, 10) };
+        let mut shield = Shield::new(spec).unwrap();
+        let situation = Situation {
+            proposal: 0,
+            costs: &[0.05, 0.0, 0.0],
+            preferences: &[1.0, 0.75, 0.0],
+            density: 0.0,
+        };
+        shield.settle(shield.judge(&situation).unwrap(), 0.0)?;
+        let report = shield.certificate().to_string();
+        let line = "\nof those replaced, 1 were admissible and passed over";
+        assert_eq!(report.contains(line), counted, "{report}");
+        assert_eq!(report.contains("passed over"), counted, "{report}");
+    }
+    Ok(())
 }

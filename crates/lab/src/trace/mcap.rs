@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
+use std::mem::discriminant;
 
 use anyhow::{Context, Result};
 use mcap::records::MessageHeader;
@@ -53,7 +54,7 @@ pub(crate) fn mcap(trace: &[u8], name: &str, found: &Report) -> Result<Vec<u8>> 
 /// An MCAP while it is written.
 struct Film {
     writer: Writer<Cursor<Vec<u8>>>,
-    channels: [u16; 4],
+    channels: [u16; 3],
     decisions: u64,
 }
 
@@ -61,7 +62,6 @@ struct Film {
 const ROAD: usize = 0;
 const SCENE: usize = 1;
 const DECISION: usize = 2;
-const CERTIFICATE: usize = 3;
 
 impl Film {
     fn begin(header: &Header) -> Result<Film> {
@@ -72,15 +72,13 @@ impl Film {
             ("/road", scenes.clone()),
             ("/scene", scenes),
             ("/decision", ("cpss.Decision", schema::decision())),
-            ("/certificate", ("cpss.Certificate", schema::certificate())),
         ];
-        let mut ids = [0; 4];
+        let mut ids = [0; 3];
         for (id, (topic, (name, schema))) in ids.iter_mut().zip(channels) {
-            let schema = writer.add_schema(name, "jsonschema", schema.to_string().as_bytes())?;
-            *id = writer.add_channel(schema, topic, "json", &BTreeMap::new())?;
+            *id = add_channel(&mut writer, topic, name, &schema)?;
         }
         let mut film = Film { writer, channels: ids, decisions: 0 };
-        film.write(ROAD, 0, &scene::road(header))?;
+        film.write(film.channels[ROAD], 0, &scene::road(header))?;
         Ok(film)
     }
 
@@ -98,19 +96,22 @@ impl Film {
             fields.insert("threshold".to_owned(), serde_json::to_value(step.tau.0)?);
             fields.insert("spent".to_owned(), serde_json::to_value(step.ledger.1)?);
             fields.insert("remaining".to_owned(), serde_json::to_value(step.ledger.2)?);
+            // A word among numbers could not be plotted, and no schema would fit both.
+            fields
+                .retain(|name, value| !schema::EXACT.contains(&name.as_str()) || is_numeric(value));
         }
         self.decisions += 1;
-        self.write(DECISION, time, &message)
+        self.write(self.channels[DECISION], time, &message)
     }
 
     fn end(&mut self, header: &Header, end: &End, found: &Report) -> Result<()> {
         let time = nanoseconds(header, self.decisions);
         self.cars(header, time, &end.scene)?;
-        let message = json!({
+        let mut message = json!({
             "timestamp": stamp(time),
             "budget": header.shield.budget,
             "incident": end.record.failed(),
-            // `null` where nothing is promised.
+            // Left out where nothing is promised.
             "promise": found.promise,
             "budget_kept": found.budget_kept,
             "account": found.account,
@@ -119,7 +120,10 @@ impl Film {
             "certificate": end.certificate,
             "record": end.record,
         });
-        self.write(CERTIFICATE, time, &message)
+        drop_untyped(&mut message);
+        let schema = schema::certificate(&message);
+        let channel = add_channel(&mut self.writer, "/certificate", "cpss.Certificate", &schema)?;
+        self.write(channel, time, &message)
     }
 
     fn close(mut self, header: &Header, trace: &[u8], name: &str) -> Result<Vec<u8>> {
@@ -147,17 +151,46 @@ impl Film {
     }
 
     fn cars(&mut self, header: &Header, time: u64, scene: &[Pose]) -> Result<()> {
-        self.write(SCENE, time, &scene::cars(header, stamp(time), scene))
+        self.write(self.channels[SCENE], time, &scene::cars(header, stamp(time), scene))
     }
 
-    fn write(&mut self, channel: usize, time: u64, message: &Value) -> Result<()> {
+    fn write(&mut self, channel_id: u16, time: u64, message: &Value) -> Result<()> {
         let header = MessageHeader {
-            channel_id: self.channels[channel],
+            channel_id,
             sequence: u32::try_from(self.decisions).unwrap_or(u32::MAX),
             log_time: time,
             publish_time: time,
         };
         Ok(self.writer.write_to_known_channel(&header, message.to_string().as_bytes())?)
+    }
+}
+
+fn add_channel(
+    writer: &mut Writer<Cursor<Vec<u8>>>,
+    topic: &str,
+    name: &str,
+    schema: &Value,
+) -> Result<u16> {
+    let schema = writer.add_schema(name, "jsonschema", schema.to_string().as_bytes())?;
+    Ok(writer.add_channel(schema, topic, "json", &BTreeMap::new())?)
+}
+
+fn is_numeric(value: &Value) -> bool {
+    value.is_number() || value.as_array().is_some_and(|list| list.iter().all(Value::is_number))
+}
+
+/// Leaves out what no schema has one type for: fields without a value, and lists of words and numbers.
+fn drop_untyped(value: &mut Value) {
+    let typed = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => {
+            items.windows(2).all(|pair| discriminant(&pair[0]) == discriminant(&pair[1]))
+        }
+        _ => true,
+    };
+    if let Value::Object(fields) = value {
+        fields.retain(|_, value| typed(value));
+        fields.values_mut().for_each(drop_untyped);
     }
 }
 
@@ -169,4 +202,19 @@ fn nanoseconds(header: &Header, decision: u64) -> u64 {
 /// A time as Foxglove writes it.
 fn stamp(time: u64) -> Value {
     json!({ "sec": time / 1_000_000_000, "nsec": time % 1_000_000_000 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_single_type_is_left_out() {
+        let mut message =
+            json!({ "a": null, "b": { "c": [1.0, "inf"], "d": [1.0, 2.0], "e": "inf" }, "f": [] });
+        drop_untyped(&mut message);
+        assert_eq!(message, json!({ "b": { "d": [1.0, 2.0], "e": "inf" }, "f": [] }));
+        assert!(is_numeric(&json!(1.0)) && is_numeric(&json!([0.5, 1])));
+        assert!(!is_numeric(&json!("nan")) && !is_numeric(&json!([0.5, "inf"])));
+    }
 }
