@@ -275,6 +275,7 @@ mod tests {
             recalibration.learn(surprise);
             recalibration.adopt();
             *found = [recalibration.shift(), recalibration.lift()];
+            assert_eq!(recalibration.raised(), recalibration.shift() + recalibration.lift());
         }
         let raised = [[0.5, 0.0], [1.0, 0.5], [1.0, 1.5], [1.0, 2.0]];
         assert_eq!(found[..4], raised);

@@ -288,3 +288,57 @@ fn where_a_critic_knows_nothing_of_a_danger_the_lift_says_how_much_happens() {
         "a shift alone is soon at its limit: {surprise}"
     );
 }
+
+#[test]
+fn a_fork_is_told_by_each_count_and_a_recalled_one_still_is_one() {
+    let base = memory(SPEC, 20.0);
+    assert_eq!(base.episodes(), 0);
+    // Of the three counts one alone differs: episodes without decisions or scores, decisions, scores.
+    let mut only_episodes = base;
+    only_episodes.end_episode(None);
+    only_episodes.end_episode(None);
+    assert_eq!(only_episodes.episodes(), 2);
+    let mut only_decisions = base;
+    only_decisions.learn(Surprise::of(0.1));
+    for grown in [only_episodes, only_decisions] {
+        assert_eq!(base.join(&[grown.fork()]), Err(JoinError::NoFork(0)), "{grown:?}");
+        assert_eq!(grown.join(&[base.fork()]), Err(JoinError::NoFork(0)), "{grown:?}");
+        let recalled = base.recall(&grown.fork().state()).unwrap();
+        assert_eq!(recalled, grown.fork());
+        assert!(grown.join(&[recalled]).is_ok());
+    }
+}
+
+#[test]
+fn without_a_lift_a_negative_zero_keeps_its_bits() {
+    let memory = memory(SPEC, 20.0);
+    assert!(memory.recalibration().raising(&[0.0]).raise(-0.0).is_sign_negative());
+}
+
+#[test]
+fn what_forks_of_a_memory_that_had_learned_add_counts_once_on_every_level() {
+    let end = |memory: &mut Memory, surprise: f64| memory.end_episode(Some(Surprise::of(surprise)));
+    let mut base = memory(SPEC, 1e9);
+    end(&mut base, 1.0);
+    let region = base.fork();
+    let mut cars = [region.fork(), region.fork()];
+    end(&mut cars[0], 1.0);
+    end(&mut cars[1], -0.5);
+    // A surprise of 1 is worth 0.3: 0.3 of the base, and 0.15 of both cars.
+    let region = region.join(&cars).unwrap();
+    let fleet = base.join(&[region]).unwrap();
+    for joint in [region, fleet] {
+        assert!((joint.recalibration().raised() - 0.45).abs() < 1e-12, "{joint}");
+    }
+}
+
+#[test]
+fn a_memory_at_its_limit_is_recalled() {
+    for (max_shift, max_lift) in [(2.0, 1.0), (4.1, 12.0), (0.07, 0.3)] {
+        let mut full =
+            memory(RiskSpec { rate: 40.0, max_shift, max_lift, precaution: 0.0, ..SPEC }, 1e9);
+        full.end_episode(Some(Surprise::of(1.0)));
+        assert!((full.recalibration().raised() - (max_shift + max_lift)).abs() < 1e-12);
+        assert_eq!(full.recall(&full.state()), Ok(full));
+    }
+}
