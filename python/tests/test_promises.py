@@ -22,11 +22,12 @@ def promises(env, **options):
     return not math.isnan(info["shield"]["promise"])
 
 
-@pytest.mark.parametrize(("change", "wanted"), [({}, True), ({"risk": "stationary"}, False), ({"budget": 1.0}, False),
+@pytest.mark.parametrize(("change", "wanted"), [({}, True), ({"risk": "stationary"}, True), ({"task": "racetrack-v0", "risk": "stationary"}, False), ({"budget": 1.0}, False),
                           ({"budget": 0.002}, True), ({"budget": 0.1}, True), ({"budget": 0.0019}, False), ({"budget": 0.11}, False)])  # fmt: skip
 def test_a_critic_that_is_not_conservative_promises_nothing_nor_does_a_budget_that_it_was_not_calibrated_under(change, wanted):
-    """The merge's critic of stationary traffic was calibrated there, and says of itself that it is not conservative."""
-    assert promises(cpss.ShieldWrapper(cpss.make("merge-v0"), **change)) is wanted
+    """The racetrack's critic of stationary traffic was calibrated there, and says of itself that it is not conservative."""
+    task, options = change.get("task", "merge-v0"), {name: value for name, value in change.items() if name != "task"}
+    assert promises(cpss.ShieldWrapper(cpss.make(task), **options)) is wanted
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ use crate::risk::is_probability;
 /// ```
 /// use cpss_shield::{RiskRules, RiskSpec};
 ///
-/// let rules = RiskRules::new(RiskSpec { rate: 0.5, max_shift: 0.5, ..RiskSpec::new() })?;
+/// let spec = RiskSpec { rate: 0.5, max_shift: 0.5, max_lift: 9.0, ..RiskSpec::new() };
+/// let rules = RiskRules::new(spec)?;
 /// let mut recalibration = *rules.memory().recalibration();
 /// let risks = [0.1, 0.4];
 /// assert_eq!(recalibration.raising(&risks).raise(0.4), 0.4);

@@ -32,8 +32,9 @@ pub struct RiskSpec {
     /// The greatest shift of the log-odds that the recalibration may reach. At least 0, at most
     /// [`RiskSpec::MAX_SHIFT`].
     pub max_shift: f64,
-    /// How far beyond it the recalibration may lift the log-odds of what cannot be avoided. At least 0, at most
-    /// [`RiskSpec::MAX_SHIFT`].
+    /// How far beyond it the recalibration may lift the log-odds of what cannot be avoided; 0 for not at all. At least 0, at most
+    /// [`RiskSpec::MAX_SHIFT`]. The evidence is about the critic as it is raised, so what is lifted speaks against it no more:
+    /// lift where something else tells that the world has changed, such as a [`Novelty`](crate::Novelty).
     pub max_lift: f64,
     /// The level `A` at which the evidence raises an alarm. At least 1 and finite.
     pub alarm: f64,
@@ -54,7 +55,7 @@ impl RiskSpec {
             resolution: 0.0,
             rate: 0.0,
             max_shift: 3.0,
-            max_lift: 12.0,
+            max_lift: 0.0,
             alarm: 1e4,
             precaution: 0.0,
         }
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_lift_raises_what_cannot_be_avoided_and_no_cost() {
-        let spec = RiskSpec { rate: 2.0, max_shift: 0.0, ..RiskSpec::new() };
+        let spec = RiskSpec { rate: 2.0, max_shift: 0.0, max_lift: 9.0, ..RiskSpec::new() };
         let rules = RiskRules::new(spec).unwrap();
         let mut memory = rules.memory();
         let risks = [0.25, 0.125, 0.5];
@@ -265,7 +266,7 @@ mod tests {
     /// If costs were what lifted risks differ by, a certain crash would cost 0.01 here, and fit a threshold.
     #[test]
     fn a_certain_crash_costs_no_less_where_everything_is_lifted() {
-        let spec = RiskSpec { rate: 9.0, max_shift: 0.0, ..RiskSpec::new() };
+        let spec = RiskSpec { rate: 9.0, max_shift: 0.0, max_lift: 9.0, ..RiskSpec::new() };
         let rules = RiskRules::new(spec).unwrap();
         let mut memory = rules.memory();
         memory.end_episode(Some(Surprise::of(1.0)));

@@ -142,7 +142,9 @@ fn excesses(
 ) -> Vec<f64> {
     let mut random = Random(11);
     let [max_shift, lift] = raised;
-    let rules = RiskRules::new(RiskSpec { rate: max_shift + lift, max_shift, ..risk }).unwrap();
+    let rules =
+        RiskRules::new(RiskSpec { rate: max_shift + lift, max_shift, max_lift: lift, ..risk })
+            .unwrap();
     let mut memory = rules.memory();
     memory.end_episode(Some(Surprise::of(1.0)));
     assert_eq!(memory.recalibration().shift(), max_shift);

@@ -93,7 +93,7 @@ class Memory:
 
     @property
     def lift(self) -> float:
-        """By how much more those of what cannot be avoided are raised: where the shift is at its greatest and incidents still surprise."""
+        """By how much more those of what cannot be avoided are raised: where the shift is at its greatest, incidents still surprise, and traffic is watched."""
         return self._found.lift
 
     @property

@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 /// In traffic that is as it was, an alarm about it comes once in so many episodes at most, on average.
 pub(crate) const ALARM_EPISODES: f64 = 1000.0;
 
+/// How far what cannot be avoided may be lifted: one in ten million becomes one in sixty.
+const MOST_LIFT: f64 = 12.0;
+
 /// How a shield's memory learns, as a person sets it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
@@ -81,10 +84,12 @@ impl MemorySettings {
             bounds: known.bounds,
             level: ALARM_EPISODES,
         });
-        MemorySettings { novelty, ..MemorySettings::unscored(adaptation) }
+        // What is lifted speaks against the critic no more. So it is lifted only where traffic speaks, too.
+        let max_lift = if novelty.is_some() { MOST_LIFT } else { 0.0 };
+        MemorySettings { max_lift, novelty, ..MemorySettings::unscored(adaptation) }
     }
 
-    /// The memory of a critic of anything else: nobody knows what its world was like.
+    /// The memory of a critic of anything else: nobody knows what its world was like. It shifts, and does not lift.
     pub fn unscored(adaptation: Adaptation) -> MemorySettings {
         let Adaptation { rate, max_shift, precaution } = adaptation;
         MemorySettings { max_shift, precaution, ..MemorySettings::new(rate) }
