@@ -67,7 +67,11 @@ pub(crate) fn outcomes(plan: &DeployPlan, cells: &[DeployCell]) -> Table {
 fn fleet_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
     let Some(cell) = cell else { return vec![Entry::Empty; 6] };
     let after = since(cell, cell.before + BLOCK);
-    let n = after.episodes.max(1.0);
+    let n = after.episodes;
+    // Of no episode nothing can be said, least of all that something was kept.
+    if n == 0.0 {
+        return vec![Entry::Empty; 6];
+    }
     vec![
         Entry::Words(rate(&after)),
         Entry::Words(promise(&after)),
@@ -81,6 +85,9 @@ fn fleet_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
 fn single_entries(cell: Option<&DeployCell>) -> Vec<Entry> {
     let Some(cell) = cell else { return vec![Entry::Empty; 3] };
     let after = since(cell, cell.before + 5 * BLOCK);
+    if after.episodes == 0.0 {
+        return vec![Entry::Empty; 3];
+    }
     vec![Entry::Words(rate(&after)), Entry::Words(promise(&after)), Entry::Words(surprise(&after))]
 }
 
